@@ -1,0 +1,1 @@
+"""The arithmetic: features, their compiled reference and the device backends; knows no gate."""

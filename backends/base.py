@@ -1,0 +1,187 @@
+"""What a backend, a device and a feature are, in as few members as the gate needs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Luma = NDArray[np.uint8] | NDArray[np.uint16]
+    Argument = np.int32 | np.float32 | np.float64 | "Buffer"
+
+
+class Unavailable(Exception):  # noqa: N818 - a state of this machine, not a mistake
+    """A backend is not on this machine; the text says what is missing."""
+
+
+class Refused(Exception):  # noqa: N818 - a declared limit, not a mistake
+    """A backend is here but declines this dialect or these options; the text says why."""
+
+
+class CompilationFailed(Exception):  # noqa: N818 - reads as what happened
+    """A kernel did not compile; `log` is the compiler's own text."""
+
+    def __init__(self, message: str, log: str) -> None:
+        """Keep the sentence and the compiler's log apart, so reports can show both."""
+        super().__init__(message)
+        self.log = log
+
+
+class Clip(Protocol):
+    """A picture pair: luma of `ref` and `dist`, readable in any batch of frames."""
+
+    width: int
+    height: int
+    bit_depth: int
+    frames: int
+
+    def read(self, first: int, count: int) -> tuple[Luma, Luma]:
+        """Return frames first .. first+count-1 of (ref, dist).
+
+        Each is an array (count, height, width), C order, dtype uint8 at 8 bits and uint16 above,
+        values 0 .. 2**bit_depth - 1.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Every score of every frame of one clip.
+
+    Attributes:
+        names: output names as libvmaf emits them, one per column.
+        values: float64 array (frames, len(names)); an UNSET entry holds 0 and means nothing.
+        unset: bool array of the same shape, true where the feature leaves the score unset.
+    """
+
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+    unset: NDArray[np.bool_]
+
+
+class Options(BaseModel):
+    """Options of a feature: one declared field each; parser, schema and help derive from it."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Feature(ABC):
+    """A metric family; one folder under `backends/features` exports one as `FEATURE`."""
+
+    name: ClassVar[str]
+    dialects: ClassVar[tuple[str, ...]]  # the first is the default
+    options: ClassVar[type[Options]]
+    stages: ClassVar[tuple[str, ...]]
+    bit_depths: ClassVar[tuple[int, ...]]
+    smallest: ClassVar[int]  # smallest width and height with a defined result
+
+    @abstractmethod
+    def outputs(self, options: Options) -> tuple[str, ...]:
+        """Return the names of the scores of one frame, in order, as libvmaf emits them."""
+
+    @abstractmethod
+    def options_name(self, options: Options) -> str:
+        """Return the part of a cell's id that names the options; `default` for defaults."""
+
+    @abstractmethod
+    def reference(self, dialect: str, options: Options, clip: Clip) -> Scores:
+        """Compute the clip with the compiled CPU reference.
+
+        Raises:
+            Refused: the dialect does not exist on this processor.
+        """
+
+    @abstractmethod
+    def reference_facts(self) -> Mapping[str, str]:
+        """Return what decides the reference's bits: compiler, flags, C library, tables."""
+
+    @abstractmethod
+    def kernel_source(self) -> str:
+        """Return the one kernel source, in dialect words, without a prelude."""
+
+    @abstractmethod
+    def twin(self, device: Device, source: str) -> Twin:
+        """Build the device twin from `source` (normally `kernel_source()`) on `device`.
+
+        Raises:
+            CompilationFailed: the source does not compile.
+        """
+
+
+class Twin(Protocol):
+    """A feature on one device."""
+
+    def compute(self, dialect: str, options: Options, clip: Clip) -> Scores:
+        """Compute the clip in batches of frames; memory is bounded by the batch.
+
+        Raises:
+            Refused: the twin declines the dialect or an option.
+        """
+        ...
+
+
+class Buffer(Protocol):
+    """Device memory owned by one device; opaque to twins."""
+
+    nbytes: int
+
+
+class Kernels(Protocol):
+    """A compiled kernel source."""
+
+    def launch(self, kernel: str, size: tuple[int, int, int], *arguments: Argument) -> None:
+        """Start `kernel` over at least `size` work items (x, y, z); kernels check their bounds."""
+        ...
+
+
+class Device(Protocol):
+    """One OpenCL or CUDA device, as far as a twin needs it."""
+
+    memory_budget: int  # bytes one batch may take
+
+    def compile(self, source: str) -> Kernels:
+        """Compile prelude + source with the backend's exactness flags."""
+        ...
+
+    def upload(self, array: NDArray[np.generic]) -> Buffer:
+        """Copy a C-ordered array to the device."""
+        ...
+
+    def empty(self, nbytes: int) -> Buffer:
+        """Allocate device memory; it is poisoned (every byte FF: NaN) until a kernel writes it."""
+        ...
+
+    def download(self, buffer: Buffer, shape: Sequence[int]) -> NDArray[np.float32]:
+        """Copy a float32 buffer back, after all launches so far have finished."""
+        ...
+
+
+class Backend(Protocol):
+    """One way to compute features; opened by the registry under its name."""
+
+    name: str
+
+    def facts(self) -> Mapping[str, str]:
+        """Return device, driver, runtime, compiler and exactness flags, for reports."""
+        ...
+
+    def compute(self, feature: Feature, dialect: str, options: Options, clip: Clip) -> Scores:
+        """Compute every score of every frame.
+
+        Raises:
+            Refused: the backend declines the dialect or an option.
+            CompilationFailed: a kernel does not compile.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the device and its temporary files; the backend is not used afterwards."""
+        ...

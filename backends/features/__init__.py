@@ -1,0 +1,1 @@
+"""One folder per feature; the registry finds them by name."""

@@ -1,0 +1,1 @@
+"""The engine: matrix, plan, runner, comparison; knows nothing about arithmetic."""

@@ -1,0 +1,249 @@
+"""The words of a run as immutable values; the only module that the report writers import."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    OptionValue = bool | int | float
+
+UNSET = None
+"""A score that an implementation leaves unset; equal only to UNSET."""
+
+
+class Status(StrEnum):
+    """Status of a cell."""
+
+    PASS = "PASS"  # noqa: S105 - a verdict, not a password
+    FAIL = "FAIL"
+    ERROR = "ERROR"
+    SKIP = "SKIP"
+
+
+class ExitCode(IntEnum):
+    """What the process returns; the first that applies, in the order INTERRUPTED .. OK."""
+
+    INTERRUPTED = 130
+    USAGE = 2
+    FAIL = 1
+    NOTHING = 3  # nothing selected, every cell skipped, or a required backend missing
+    ERROR = 4
+    OK = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One point of the matrix: what is computed by both sides and compared.
+
+    Attributes:
+        feature, dialect, fixture, candidate, reference: names, as in the matrix.
+        options_name: the options' part of the id, `default` for defaults.
+        options: the options that the matrix sets, by libvmaf's names.
+        outputs: names of the scores of one frame.
+        width, height: luma samples.
+        line: line of the matrix file that declares the cell's product.
+    """
+
+    feature: str
+    dialect: str
+    options_name: str
+    fixture: str
+    candidate: str
+    reference: str
+    options: Mapping[str, OptionValue]
+    outputs: tuple[str, ...]
+    width: int
+    height: int
+    bit_depth: int
+    frames: int
+    line: int
+
+    @property
+    def id(self) -> str:
+        """Stable name: feature/dialect/options/fixture/candidate."""
+        names = (self.feature, self.dialect, self.options_name, self.fixture, self.candidate)
+        return "/".join(names)
+
+    @property
+    def scores(self) -> int:
+        """Number of scores that a finished cell must have compared."""
+        return self.frames * len(self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One score of one frame whose bits differ.
+
+    Attributes:
+        frame: index of the frame, from 0.
+        score: output name.
+        reference, candidate: both values; UNSET (None) where a side leaves the score unset.
+        steps: candidate minus reference in representable numbers of `unit`; None when a side is
+            UNSET or NaN. -0 to +0 is one step.
+        unit: `ulp32` when both values are float32 values, else `ulp64`; empty without steps.
+    """
+
+    frame: int
+    score: str
+    reference: float | None
+    candidate: float | None
+    steps: int | None
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Bits of a candidate against bits of the reference, for one cell.
+
+    Attributes:
+        scores: number of scores compared (frames x outputs).
+        nans, unsets: reference scores that are NaN / UNSET.
+        mismatches: every score that differs, by frame, then in output order.
+    """
+
+    scores: int
+    nans: int
+    unsets: int
+    mismatches: tuple[Mismatch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one cell.
+
+    Attributes:
+        reason: one sentence for every status but PASS; for FAIL the first mismatch.
+        detail: compiler log or traceback, may be empty, may be long.
+        comparison: present for PASS and FAIL.
+        reference_seconds: time of the reference; it is shared by the candidates of a group.
+        seconds: time of the candidate and the comparison.
+    """
+
+    cell: Cell
+    status: Status
+    reason: str = ""
+    detail: str = ""
+    comparison: Comparison | None = None
+    reference_seconds: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceScores:
+    """The reference's scores of one (feature, dialect, options, fixture).
+
+    Attributes:
+        names: output names, one per column.
+        frames: one tuple of values per frame; UNSET is None.
+    """
+
+    feature: str
+    dialect: str
+    options_name: str
+    fixture: str
+    names: tuple[str, ...]
+    frames: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything a report may say about one run.
+
+    Attributes:
+        matrix: the matrix file as given on the command line.
+        selection: the `--cell` globs, empty for the whole matrix.
+        planned: number of cells of the whole matrix, whatever the selection.
+        results: one per selected cell, in plan order.
+        references: the scores that candidates were compared with.
+        missing: required backends that are not there, each as `name: reason`.
+        environment: sections of facts (`gate`, `host`, `matrix`, `reference cpu`,
+            `candidate opencl:pocl`, `fixtures` ...), the same for two runs on one machine.
+        started: start of the run, ISO 8601 UTC.
+        seconds: duration of the run.
+        interrupted: whether a person stopped it.
+    """
+
+    matrix: str
+    selection: tuple[str, ...]
+    planned: int
+    results: tuple[Result, ...]
+    references: tuple[ReferenceScores, ...]
+    missing: tuple[str, ...]
+    environment: Mapping[str, Mapping[str, str]]
+    started: str
+    seconds: float
+    interrupted: bool
+
+    def count(self, status: Status) -> int:
+        """Return the number of cells with this status."""
+        return sum(result.status is status for result in self.results)
+
+    @property
+    def scores(self) -> int:
+        """Number of scores compared."""
+        return sum(r.comparison.scores for r in self.results if r.comparison is not None)
+
+    @property
+    def different(self) -> int:
+        """Number of scores whose bits differ."""
+        return sum(len(r.comparison.mismatches) for r in self.results if r.comparison is not None)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Return the code of the process, by the rules of DESIGN.md."""
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
+        if self.count(Status.FAIL):
+            return ExitCode.FAIL
+        if self.missing or self.count(Status.SKIP) == len(self.results):
+            return ExitCode.NOTHING
+        return ExitCode.ERROR if self.count(Status.ERROR) else ExitCode.OK
+
+    @property
+    def verdict(self) -> str:
+        """Return one line: the verdict and the counts behind it."""
+        word = {
+            ExitCode.OK: "PASS",
+            ExitCode.FAIL: "FAIL",
+            ExitCode.ERROR: "ERROR",
+            ExitCode.NOTHING: "NOTHING PROVED",
+            ExitCode.INTERRUPTED: "INTERRUPTED",
+        }[self.exit_code]
+        partial = f" of {self.planned}" if self.selection else ""
+        parts = [f"{len(self.results)}{partial} cells"]
+        parts += [f"{self.count(s)} {s}" for s in Status if self.count(s)]
+        parts.append(f"{self.scores} scores compared, {self.different} different")
+        parts += [f"required backend missing: {name}" for name in self.missing]
+        return f"{word}: {', '.join(parts)}"
+
+    def repeat_command(self, cell: Cell) -> str:
+        """Return the exact command that repeats this one cell."""
+        return f"parity-gate run {shlex.quote(self.matrix)} --cell {shlex.quote(cell.id)}"
+
+
+def exact(value: float | None) -> str:
+    """Return a score as C99 hex float without trailing zeros; UNSET and nan by name."""
+    if value is None:
+        return "UNSET"
+    if not math.isfinite(value):
+        return "nan" if math.isnan(value) else f"{value:+}".replace("+", "")
+    mantissa, exponent = value.hex().split("p")
+    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}"
+
+
+def decimal(value: float | None) -> str:
+    """Return a score as the shortest decimal that reads back to the same bits."""
+    return "UNSET" if value is None else repr(value)
+
+
+def steps_apart(mismatch: Mismatch) -> str:
+    """Return the signed distance, for example `-1 ulp32`, or why there is none."""
+    if mismatch.steps is None:
+        return "no distance"
+    return f"{mismatch.steps:+d} {mismatch.unit}"
