@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Luma = NDArray[np.uint8] | NDArray[np.uint16]
-    Argument = np.int32 | np.float32 | np.float64 | "Buffer"
 
 
 class Unavailable(Exception):  # noqa: N818 - a state of this machine, not a mistake
@@ -137,7 +136,9 @@ class Buffer(Protocol):
 class Kernels(Protocol):
     """A compiled kernel source."""
 
-    def launch(self, kernel: str, size: tuple[int, int, int], *arguments: Argument) -> None:
+    def launch(
+        self, kernel: str, size: tuple[int, int, int], *arguments: Buffer | np.generic
+    ) -> None:
         """Start `kernel` over at least `size` work items (x, y, z); kernels check their bounds."""
         ...
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 from typing import Annotated, NamedTuple
 
+import numpy as np
 from pydantic import Field, field_validator
 
 from backends.base import Options
