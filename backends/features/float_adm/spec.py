@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from backends.base import Options
+from backends.base import Options, Scores
 
 
 class Short(NamedTuple):
@@ -133,3 +134,17 @@ class FloatAdmOptions(Options):
         """Return the options' part of a cell id: `default`, `egl_1.2`, `debug`, `debug_bcm_1`."""
         pieces = ("debug" if self.debug else "", self.suffix().removeprefix("_"))
         return "_".join(piece for piece in pieces if piece) or "default"
+
+
+def named(
+    options: FloatAdmOptions, values: NDArray[np.float64], unset: NDArray[np.bool_]
+) -> Scores:
+    """Keep the outputs that the options ask for.
+
+    Args:
+        options: decide about debug outputs and names.
+        values: float64 (frames, 18), in the order of SCORES + DEBUG_SCORES.
+        unset: bool of the same shape.
+    """
+    names = options.outputs()
+    return Scores(names, values[:, : len(names)].copy(), unset[:, : len(names)].copy())

@@ -1,0 +1,120 @@
+"""`float_adm` as the registry finds it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import resources
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from backends import reciprocal
+from backends.base import Clip, Device, Feature, Options, Refused, Scores, Twin
+from backends.features.float_adm import spec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# In the order of the data flow; each file may use the functions of those before it.
+KERNEL_FILES = ("pixels", "dwt", "decouple", "csf", "mask", "pool")
+
+
+def uses_rcpss(dialect: str) -> bool:
+    """Return whether the dialect divides through the reciprocal estimate."""
+    return dialect.startswith("rcpss-")
+
+
+def double_weights(dialect: str) -> bool:
+    """Return whether the dialect computes its CSF weights with fp64 intermediates."""
+    return dialect.endswith("-double")
+
+
+def checked_options(options: Options) -> spec.FloatAdmOptions:
+    """Return the options as this feature's own, or raise TypeError."""
+    if not isinstance(options, spec.FloatAdmOptions):
+        message = f"float_adm was given {type(options).__name__}"
+        raise TypeError(message)
+    return options
+
+
+class FloatAdm(Feature):
+    """libvmaf's `float_adm`: its names, its compiled reference, its kernels."""
+
+    name: ClassVar[str] = "float_adm"
+    dialects: ClassVar[tuple[str, ...]] = spec.DIALECTS
+    options: ClassVar[type[Options]] = spec.FloatAdmOptions
+    stages: ClassVar[tuple[str, ...]] = spec.STAGES
+    bit_depths: ClassVar[tuple[int, ...]] = (8, 10, 12, 16)
+    smallest: ClassVar[int] = 17  # below, the coarsest band has one sample in a direction
+
+    def outputs(self, options: Options) -> tuple[str, ...]:
+        """Return the 7 output names of a frame, or all 18 with debug."""
+        return checked_options(options).outputs()
+
+    def options_name(self, options: Options) -> str:
+        """Return libvmaf's suffix without its first underscore, `default` for defaults."""
+        return checked_options(options).name()
+
+    def reference(self, dialect: str, options: Options, clip: Clip) -> Scores:
+        """Compute the clip with the compiled reference, frames in parallel on all processors.
+
+        Raises:
+            Refused: an rcpss dialect where the processor has no RCPSS.
+        """
+        from backends.features.float_adm import _reference  # noqa: PLC0415 - compiled
+
+        own = checked_options(options)
+        if uses_rcpss(dialect) and not _reference.HAS_RCPSS:
+            message = f"{dialect} needs the x86 instruction RCPSS, which this processor lacks"
+            raise Refused(message)
+        shape = (clip.frames, len(spec.SCORES + spec.DEBUG_SCORES))
+        values, unset = np.empty(shape, np.float64), np.empty(shape, np.bool_)
+        threads = os.cpu_count() or 1
+        for first in range(0, clip.frames, threads):
+            count = min(threads, clip.frames - first)
+            ref, dist = clip.read(first, count)
+            rows = slice(first, first + count)
+            _reference.compute(
+                ref,
+                dist,
+                clip.bit_depth,
+                own.model_dump(),
+                rcpss=uses_rcpss(dialect),
+                double_weights=double_weights(dialect),
+                threads=threads,
+                scores=values[rows],
+                unset=unset[rows],
+            )
+        return spec.named(own, values, unset)
+
+    def reference_facts(self) -> Mapping[str, str]:
+        """Return compiler, flags, C library and the hash of the reciprocal table."""
+        from backends.features.float_adm import _reference  # noqa: PLC0415 - compiled
+
+        try:
+            table = reciprocal.table_hash(reciprocal.host_table())
+        except Refused as refusal:
+            table = str(refusal)
+        return {
+            "compiler": _reference.COMPILER,
+            "flags": _reference.FLAGS,
+            "C library": " ".join(platform.libc_ver()) or "unknown",
+            "RCPSS table": table,
+            "conclusion": "netflix",
+        }
+
+    def kernel_source(self) -> str:
+        """Return the kernels of all stages as one text, in dialect words."""
+        folder = resources.files(__package__) / "kernels"
+        return "\n".join((folder / f"{name}.cl.h").read_text("utf-8") for name in KERNEL_FILES)
+
+    def twin(self, device: Device, source: str) -> Twin:
+        """Compile `source` on `device`.
+
+        Raises:
+            CompilationFailed: the source does not compile.
+        """
+        from backends.features.float_adm.twin import FloatAdmTwin  # noqa: PLC0415 - needs a device
+
+        return FloatAdmTwin(device, source)

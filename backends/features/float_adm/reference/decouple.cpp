@@ -1,0 +1,73 @@
+// Section 6.2: splits dist into a restored part (along ref) and an additive part (the rest).
+#include "float_adm.hpp"
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+namespace float_adm {
+
+static const float eps = 1e-30f;
+static const float cos_1deg_squared = 0x1.ffd814p-1f; // float of cos(pi / 180)^2
+
+// n times the processor's estimate of 1/d after one Newton step. The estimate's bits belong to the
+// processor: AMD and Intel differ.
+static float multiply_by_reciprocal(float n, float d)
+{
+#if defined(__SSE__)
+    const float estimate = _mm_cvtss_f32(_mm_rcp_ss(_mm_set_ss(d)));
+    const float error = 1.0f - d * estimate;
+    return n * (estimate + estimate * error);
+#else
+    (void)n;
+    (void)d;
+    return 0; // unreachable: the binding refuses these dialects without the instruction
+#endif
+}
+
+// Whether the vectors (h, v) of both pictures are less than about one degree apart. The
+// association of the right side decides close cases.
+static bool aligned(float oh, float ov, float th, float tv)
+{
+    const float dot = oh * th + ov * tv;
+    const float ref_squared = oh * oh + ov * ov;
+    const float dist_squared = th * th + tv * tv;
+    return dot >= 0.0f && dot * dot >= (cos_1deg_squared * ref_squared) * dist_squared;
+}
+
+static float restore(float o, float t, bool flag, double gain_limit, bool rcpss)
+{
+    const float divisor = o + eps;
+    float k = rcpss ? multiply_by_reciprocal(t, divisor) : t / divisor;
+    k = k < 0.0f ? 0.0f : (k > 1.0f ? 1.0f : k);
+    float restored = k * o;
+    if (flag && restored > 0.0f) {
+        const double gained = static_cast<double>(restored) * gain_limit;
+        restored = static_cast<float>(gained < t ? gained : static_cast<double>(t));
+    }
+    if (flag && restored < 0.0f) {
+        const double gained = static_cast<double>(restored) * gain_limit;
+        restored = static_cast<float>(gained > t ? gained : static_cast<double>(t));
+    }
+    return restored;
+}
+
+void decouple(const Bands &ref, const Bands &dist, double gain_limit, bool rcpss, Bands &restored,
+              Bands &additive)
+{
+    const int width = ref[0].width, height = ref[0].height;
+    restored.assign(3, Plane(width, height));
+    additive.assign(3, Plane(width, height));
+    for (std::size_t i = 0; i < ref[0].samples.size(); i++) {
+        const bool flag = aligned(ref[0].samples[i], ref[1].samples[i], dist[0].samples[i],
+                                  dist[1].samples[i]);
+        for (int band = 0; band < 3; band++) {
+            const float t = dist[band].samples[i];
+            const float r = restore(ref[band].samples[i], t, flag, gain_limit, rcpss);
+            restored[band].samples[i] = r;
+            additive[band].samples[i] = t - r;
+        }
+    }
+}
+
+} // namespace float_adm

@@ -1,0 +1,109 @@
+// float_adm on the CPU, one frame: the reference that every candidate is held against.
+// Written to be read beside the specification (float_adm.md); section numbers below are its own.
+// Every operation rounds once to its stated type: this code must be compiled without contraction
+// and without fast-math (CMakeLists.txt passes the flags; the tests build it at several levels).
+#pragma once
+
+#include <array>
+#include <cfloat>
+#include <cstddef>
+#include <vector>
+
+static_assert(FLT_EVAL_METHOD == 0, "float expressions must be evaluated in float");
+
+namespace float_adm {
+
+#if defined(__SSE__)
+constexpr bool has_rcpss = true;
+#else
+constexpr bool has_rcpss = false;
+#endif
+
+constexpr int scales = 4;
+constexpr int outputs = 18;
+
+// A picture or a wavelet band, row by row.
+struct Plane {
+    int width;
+    int height;
+    std::vector<float> samples;
+
+    Plane(int w, int h) : width(w), height(h), samples(static_cast<std::size_t>(w) * h) {}
+    const float *row(int y) const { return samples.data() + static_cast<std::size_t>(y) * width; }
+    float *row(int y) { return samples.data() + static_cast<std::size_t>(y) * width; }
+};
+
+// The three detail bands of a scale, always in the order h, v, d.
+using Bands = std::vector<Plane>;
+
+// libvmaf's options, in declaration order; plain data, so that tests can build it through ctypes.
+struct Options {
+    double enhn_gain_limit;
+    double norm_view_dist;
+    double noise_weight;
+    double csf_scale;
+    double csf_diag_scale;
+    int ref_display_height;
+    int csf_mode;
+    int bypass_cm;
+    int adm3_apply_hm;
+    double p_norm;
+    double dlm_weight;
+    double min_val;
+    double f1[scales]; // weight of the h and v bands, used if >= 0
+    double f2[scales]; // weight of the d band, used if >= 0
+    int skip_aim_scale;
+    int skip_scale0;
+};
+
+// A dialect is a division and a precision of the CSF weights (section 1).
+struct Dialect {
+    bool rcpss;          // divide through the processor's reciprocal estimate
+    bool double_weights; // weights with fp64 intermediates
+};
+
+// 5.1: samples of `bit_depth` 8 (bytes) or 10, 12, 16 (16-bit words) to centred float.
+Plane to_float(const void *samples, int width, int height, int bit_depth);
+
+// 5.3, 5.4: one wavelet level; `bands` is left alone when null (low-pass only).
+Plane dwt(const Plane &input, Bands *bands);
+
+// 6.2: splits dist into what restores ref and what is added to it.
+void decouple(const Bands &ref, const Bands &dist, double gain_limit,
+              bool rcpss, Bands &restored, Bands &additive);
+
+// 6.3: CSF weights of the bands h, v, d of a scale.
+std::array<float, 3> csf_weights(int scale, const Options &options, bool double_weights);
+
+// 6.4: multiplies each band by its weight, in place.
+void apply_csf(Bands &bands, const std::array<float, 3> &weights);
+
+// 6.5: masking threshold of weighted bands, one value for all three bands.
+Plane masking_threshold(const Bands &weighted);
+
+// 6.6, 6.7: pooled energy of |weight * band|.
+float pool_energy(const Bands &bands, const std::array<float, 3> &weights,
+                  double p_norm, double noise_weight);
+
+// 6.6, 6.7: pooled energy of what exceeds the threshold; a null threshold is 0.
+float pool_masked(const Bands &weighted, const Plane *threshold, double p_norm,
+                  double noise_weight);
+
+// The three sums of each scale.
+struct ScaleSums {
+    float num;
+    float den;
+    float aim;
+};
+
+// 7: scores of the frame in libvmaf's order, debug included; unset marks what is left unset.
+void conclude(const std::array<ScaleSums, scales> &sums, int width, int height,
+              const Options &options, double scores[outputs], bool unset[outputs]);
+
+} // namespace float_adm
+
+// One frame, from samples to scores. C linkage so that tests can call differently built copies.
+extern "C" void float_adm_frame(const void *ref, const void *dist, int width, int height,
+                                int bit_depth, const float_adm::Options *options, int rcpss,
+                                int double_weights, double scores[float_adm::outputs],
+                                bool unset[float_adm::outputs]);
