@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    Luma = NDArray[np.uint8] | NDArray[np.uint16]
+Number = TypeVar("Number", bound=np.generic)
+Luma: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 
 class Unavailable(Exception):  # noqa: N818 - a state of this machine, not a mistake
@@ -160,8 +160,10 @@ class Device(Protocol):
         """Allocate device memory; it is poisoned (every byte FF: NaN) until a kernel writes it."""
         ...
 
-    def download(self, buffer: Buffer, shape: Sequence[int]) -> NDArray[np.float32]:
-        """Copy a float32 buffer back, after all launches so far have finished."""
+    def download(
+        self, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Number]
+    ) -> NDArray[Number]:
+        """Copy a buffer back as an array, after all launches so far have finished."""
         ...
 
 

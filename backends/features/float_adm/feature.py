@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 KERNEL_FILES = ("pixels", "dwt", "decouple", "csf", "mask", "pool")
 
 
-def uses_rcpss(dialect: str) -> bool:
-    """Return whether the dialect divides through the reciprocal estimate."""
-    return dialect.startswith("rcpss-")
-
-
-def double_weights(dialect: str) -> bool:
-    """Return whether the dialect computes its CSF weights with fp64 intermediates."""
-    return dialect.endswith("-double")
-
-
 def checked_options(options: Options) -> spec.FloatAdmOptions:
     """Return the options as this feature's own, or raise TypeError."""
     if not isinstance(options, spec.FloatAdmOptions):
@@ -65,7 +55,7 @@ class FloatAdm(Feature):
         from backends.features.float_adm import _reference  # noqa: PLC0415 - compiled
 
         own = checked_options(options)
-        if uses_rcpss(dialect) and not _reference.HAS_RCPSS:
+        if spec.uses_rcpss(dialect) and not _reference.HAS_RCPSS:
             message = f"{dialect} needs the x86 instruction RCPSS, which this processor lacks"
             raise Refused(message)
         shape = (clip.frames, len(spec.SCORES + spec.DEBUG_SCORES))
@@ -80,8 +70,8 @@ class FloatAdm(Feature):
                 dist,
                 clip.bit_depth,
                 own.model_dump(),
-                rcpss=uses_rcpss(dialect),
-                double_weights=double_weights(dialect),
+                rcpss=spec.uses_rcpss(dialect),
+                double_weights=spec.double_weights(dialect),
                 threads=threads,
                 scores=values[rows],
                 unset=unset[rows],

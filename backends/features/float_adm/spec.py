@@ -34,6 +34,16 @@ DIALECTS = ("rcpss-double", "rcpss-single", "ieee-double", "ieee-single")
 STAGES = ("pixels", "dwt", "decouple", "csf", "mask", "pool", "conclusion")
 
 
+def uses_rcpss(dialect: str) -> bool:
+    """Return whether the dialect divides through the reciprocal estimate."""
+    return dialect.startswith("rcpss-")
+
+
+def double_weights(dialect: str) -> bool:
+    """Return whether the dialect computes its CSF weights with fp64 intermediates."""
+    return dialect.endswith("-double")
+
+
 class FloatAdmOptions(Options):
     """Options of libvmaf's `float_adm`, under libvmaf's names, defaults and ranges."""
 

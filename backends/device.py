@@ -1,0 +1,46 @@
+"""The backend shared by every runtime that has devices: probe once, then drive twins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backends import exactness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from backends.base import Clip, Device, Feature, Options, Scores, Twin
+
+
+class DeviceBackend:
+    """A device under its backend name; its twins are compiled once per feature."""
+
+    def __init__(
+        self, name: str, device: Device, facts: Mapping[str, str], release: Callable[[], None]
+    ) -> None:
+        """Probe the device's exactness.
+
+        Raises:
+            Inexact: the device does not compute plain arithmetic as IEEE 754 says.
+        """
+        exactness.check(name, device)
+        self.name = name
+        self._device = device
+        self._facts = facts
+        self._release = release
+        self._twins: dict[str, Twin] = {}
+
+    def facts(self) -> Mapping[str, str]:
+        """Return device, driver, runtime, compiler and exactness flags."""
+        return self._facts
+
+    def compute(self, feature: Feature, dialect: str, options: Options, clip: Clip) -> Scores:
+        """Compute every score of every frame with the feature's twin."""
+        if feature.name not in self._twins:
+            self._twins[feature.name] = feature.twin(self._device, feature.kernel_source())
+        return self._twins[feature.name].compute(dialect, options, clip)
+
+    def close(self) -> None:
+        """Forget the twins and release the device."""
+        self._twins.clear()
+        self._release()

@@ -1,0 +1,10 @@
+// The kernel dialect in OpenCL C 1.2. Kernels use these words and carry no #ifdef of their own.
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+// The only guard against fused a*b+c under OpenCL: no build option does it.
+#pragma OPENCL FP_CONTRACT OFF
+
+#define KERNEL __kernel void     // a device entry point
+#define FUNCTION static inline   // a device function
+#define GLOBAL __global          // pointer into device memory
+#define ID(axis) ((int)get_global_id(axis)) // index of the work item, axis 0 to 2
+// Built in: uchar, ushort, uint, as_uint, as_float, fabs.

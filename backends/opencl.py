@@ -1,0 +1,203 @@
+"""OpenCL devices through PyOpenCL; a backend is named after its platform."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from backends.base import Buffer, CompilationFailed, Unavailable
+from backends.device import DeviceBackend
+from backends.exactness import prelude
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from backends.base import Number
+
+# What each platform calls itself; a backend never falls back to another one.
+PLATFORMS = {
+    "opencl:pocl": "Portable Computing Language",
+    "opencl:nvidia": "NVIDIA CUDA",
+    "opencl:intel": "Intel(R) OpenCL",
+    "opencl:oclgrind": "Oclgrind",
+}
+NAMES = tuple(PLATFORMS)
+
+MIB = 1 << 20
+MEMORY_BUDGET = 256 * MIB  # a batch; enough to keep a CPU busy, small beside any device
+
+
+class Flags(NamedTuple):
+    """The build options; every one is here for exactness."""
+
+    # Without it a float quotient may be 2.5 steps off.
+    division: str = "-cl-fp32-correctly-rounded-divide-sqrt"
+    # C99 hex literals, arrays in private memory and doubles, on every platform.
+    language: str = "-cl-std=CL1.2"
+
+
+FLAGS = Flags()
+CONTRACTION = "#pragma OPENCL FP_CONTRACT OFF"  # stands in the prelude; no option does it
+
+
+class OpenClKernels:
+    """A built program; a kernel keeps its object, because creating one is slow."""
+
+    def __init__(self, queue: Any, program: Any, work_group: tuple[int, int, int]) -> None:  # noqa: ANN401 - PyOpenCL has no types
+        """Take one object per kernel of the program."""
+        self._queue = queue
+        self._kernels = {kernel.function_name: kernel for kernel in program.all_kernels()}
+        self._work_group = work_group
+
+    def launch(
+        self, kernel: str, size: tuple[int, int, int], *arguments: Buffer | np.generic
+    ) -> None:
+        """Enqueue `kernel` over `size` rounded up to whole work groups."""
+        import pyopencl  # noqa: PLC0415 - lazily, like every driver
+
+        group = self._work_group
+        rounded = tuple(-(-n // g) * g for n, g in zip(size, group, strict=True))
+        entry = self._kernels[kernel]
+        entry.set_args(*(getattr(a, "memory", a) for a in arguments))
+        pyopencl.enqueue_nd_range_kernel(self._queue, entry, rounded, group)
+
+
+class OpenClBuffer:
+    """Device memory."""
+
+    def __init__(self, memory: Any) -> None:  # noqa: ANN401 - PyOpenCL has no types
+        """Wrap a pyopencl.Buffer."""
+        self.memory = memory
+        self.nbytes: int = memory.size
+
+
+class OpenClDevice:
+    """One OpenCL device with one in-order queue."""
+
+    memory_budget = MEMORY_BUDGET
+
+    def __init__(self, device: Any, work_group: tuple[int, int, int] = (64, 4, 1)) -> None:  # noqa: ANN401 - PyOpenCL has no types
+        """Create the context and the queue."""
+        import pyopencl  # noqa: PLC0415 - lazily, like every driver
+
+        self._cl = pyopencl
+        self._context = pyopencl.Context([device])
+        self._queue = pyopencl.CommandQueue(self._context)
+        self._work_group = work_group
+
+    def compile(self, source: str) -> OpenClKernels:
+        """Build prelude + source.
+
+        Raises:
+            CompilationFailed: with the compiler's log.
+        """
+        program = self._cl.Program(self._context, prelude("opencl.h") + source)
+        try:
+            with warnings.catch_warnings():
+                # A log with mere warnings of the compiler; errors raise.
+                warnings.simplefilter("ignore", self._cl.CompilerWarning)
+                program.build(list(FLAGS))
+        except self._cl.RuntimeError as error:
+            message = "the kernels do not compile under OpenCL"
+            raise CompilationFailed(message, str(error)) from error
+        return OpenClKernels(self._queue, program, self._work_group)
+
+    def upload(self, array: NDArray[np.generic]) -> OpenClBuffer:
+        """Copy an array to the device."""
+        flags = self._cl.mem_flags
+        return OpenClBuffer(
+            self._cl.Buffer(self._context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=array)
+        )
+
+    def empty(self, nbytes: int) -> OpenClBuffer:
+        """Allocate poisoned memory."""
+        buffer = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, nbytes)
+        self._cl.enqueue_fill_buffer(self._queue, buffer, np.uint32(0xFFFFFFFF), 0, nbytes)
+        return OpenClBuffer(buffer)
+
+    def download(
+        self, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Number]
+    ) -> NDArray[Number]:
+        """Copy a buffer back; the queue is in order, so every launch before has finished."""
+        array = np.empty(shape, dtype)
+        self._cl.enqueue_copy(self._queue, array, getattr(buffer, "memory", buffer))
+        return array
+
+
+def _import_pyopencl() -> Any:  # noqa: ANN401 - PyOpenCL has no types
+    """Import PyOpenCL with every binary cache private to this process."""
+    if "PARITY_GATE_OPENCL_CACHE" not in os.environ:
+        cache = tempfile.mkdtemp(prefix="parity-gate-opencl-")
+        atexit.register(shutil.rmtree, cache, ignore_errors=True)
+        os.environ.update(
+            PARITY_GATE_OPENCL_CACHE=cache, PYOPENCL_NO_CACHE="1", POCL_CACHE_DIR=cache
+        )
+    try:
+        import pyopencl  # noqa: PLC0415 - lazily, like every driver
+    except ImportError as error:
+        message = f"PyOpenCL is not installed ({error}); pip install parity-gate[opencl]"
+        raise Unavailable(message) from error
+    return pyopencl
+
+
+def _find_device(pyopencl: Any, name: str) -> Any:  # noqa: ANN401 - PyOpenCL has no types
+    """Return the one device of the platform called `name`."""
+    try:
+        platforms = pyopencl.get_platforms()
+    except pyopencl.LogicError as error:
+        message = f"no OpenCL platform is installed ({error})"
+        raise Unavailable(message) from error
+    devices = [
+        device
+        for platform in platforms
+        if platform.name == PLATFORMS[name]
+        for device in platform.get_devices()
+    ]
+    if not devices:
+        present = ", ".join(platform.name for platform in platforms) or "none"
+        message = f"no device of the OpenCL platform '{PLATFORMS[name]}'; platforms here: {present}"
+        raise Unavailable(message)
+    if len(devices) > 1:
+        listed = ", ".join(f"{d.name} ({d.platform.version})" for d in devices)
+        message = (
+            f"{name} matches {len(devices)} devices: {listed}; "
+            "leave one visible (OCL_ICD_VENDORS, CUDA_VISIBLE_DEVICES)"
+        )
+        raise RuntimeError(message)
+    return devices[0]
+
+
+def open_backend(name: str) -> DeviceBackend:
+    """Open the device of the platform that `name` stands for.
+
+    Raises:
+        Unavailable: PyOpenCL, the platform or a device is missing, or it has no fp64.
+        Inexact: the device fails the exactness probe.
+        RuntimeError: the name matches more than one device.
+    """
+    pyopencl = _import_pyopencl()
+    device = _find_device(pyopencl, name)
+    if not device.double_fp_config:
+        message = f"{device.name} has no double precision, which float kernels need"
+        raise Unavailable(message)
+    rounded = device.single_fp_config & pyopencl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    if not rounded:
+        message = f"{device.name} cannot divide with correct rounding"
+        raise Unavailable(message)
+    facts = {
+        "device": device.name,
+        "platform": f"{device.platform.name} {device.platform.version}",
+        "driver": device.driver_version,
+        "compiler": device.opencl_c_version,
+        "PyOpenCL": pyopencl.VERSION_TEXT,
+        "exactness flags": " ".join((*FLAGS, CONTRACTION)),
+    }
+    return DeviceBackend(name, OpenClDevice(device), facts, release=lambda: None)
