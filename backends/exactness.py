@@ -37,7 +37,8 @@ def probe(device: Device) -> dict[str, int]:
     a, b, c = (random.uniform(-2, 2, COUNT).astype(np.float32) for _ in range(3))
     b[::7] = np.nan
     wide = [random.uniform(-2, 2, COUNT) for _ in range(3)]
-    inputs = [device.upload(array) for array in (a, b, c, *wide)]
+    arrays: list[NDArray[np.generic]] = [a, b, c, *wide]
+    inputs = [device.upload(array) for array in arrays]
     narrow_buffer, wide_buffer = device.empty(6 * 4 * COUNT), device.empty(8 * COUNT)
     kernels = device.compile(prelude("probe.cl.h"))
     kernels.launch("probe", (COUNT, 1, 1), *inputs, narrow_buffer, wide_buffer, np.int32(COUNT))

@@ -48,6 +48,15 @@ FLAGS = Flags()
 CONTRACTION = "#pragma OPENCL FP_CONTRACT OFF"  # stands in the prelude; no option does it
 
 
+class OpenClBuffer:
+    """Device memory."""
+
+    def __init__(self, memory: Any) -> None:  # noqa: ANN401 - PyOpenCL has no types
+        """Wrap a pyopencl.Buffer."""
+        self.memory = memory
+        self.nbytes: int = memory.size
+
+
 class OpenClKernels:
     """A built program; a kernel keeps its object, because creating one is slow."""
 
@@ -66,17 +75,8 @@ class OpenClKernels:
         group = self._work_group
         rounded = tuple(-(-n // g) * g for n, g in zip(size, group, strict=True))
         entry = self._kernels[kernel]
-        entry.set_args(*(getattr(a, "memory", a) for a in arguments))
+        entry.set_args(*(a.memory if isinstance(a, OpenClBuffer) else a for a in arguments))
         pyopencl.enqueue_nd_range_kernel(self._queue, entry, rounded, group)
-
-
-class OpenClBuffer:
-    """Device memory."""
-
-    def __init__(self, memory: Any) -> None:  # noqa: ANN401 - PyOpenCL has no types
-        """Wrap a pyopencl.Buffer."""
-        self.memory = memory
-        self.nbytes: int = memory.size
 
 
 class OpenClDevice:
@@ -120,15 +120,18 @@ class OpenClDevice:
     def empty(self, nbytes: int) -> OpenClBuffer:
         """Allocate poisoned memory."""
         buffer = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, nbytes)
-        self._cl.enqueue_fill_buffer(self._queue, buffer, np.uint32(0xFFFFFFFF), 0, nbytes)
+        self._cl.enqueue_fill_buffer(self._queue, buffer, np.array(0xFF, np.uint8), 0, nbytes)
         return OpenClBuffer(buffer)
 
     def download(
         self, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Number]
     ) -> NDArray[Number]:
         """Copy a buffer back; the queue is in order, so every launch before has finished."""
+        if not isinstance(buffer, OpenClBuffer):
+            message = f"a buffer of another device: {type(buffer).__name__}"
+            raise TypeError(message)
         array = np.empty(shape, dtype)
-        self._cl.enqueue_copy(self._queue, array, getattr(buffer, "memory", buffer))
+        self._cl.enqueue_copy(self._queue, array, buffer.memory)
         return array
 
 

@@ -87,7 +87,7 @@ def frame_scores(
     else:
         ratio = aim_num / aim_den
         values[ADM2] = num / den
-        values[AIM] = ratio if ratio < 1 else 1
+        values[AIM] = ratio if ratio < 1 else 1  # noqa: FURB136 - a NaN must become 1
         values[ADM3] = _adm3(values[ADM2], values[AIM], options)
     values[[ADM, NUM, DEN]] = values[ADM2], num, den
     values[SCALE0 : SCALE0 + SCALES] = wide[:, 1] / wide[:, 0]

@@ -1,0 +1,189 @@
+"""NVIDIA devices through CuPy; the kernels are compiled by NVRTC."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from backends.base import Buffer, CompilationFailed, Unavailable
+from backends.device import DeviceBackend
+from backends.exactness import prelude
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from backends.base import Number
+
+NAMES = ("cuda",)
+
+GIB = 1 << 30
+
+
+class Flags(NamedTuple):
+    """NVRTC's options; every one but the language is here for exactness."""
+
+    language: str = "--std=c++17"
+    # a*b+c stays two operations.
+    contraction: str = "--fmad=false"
+    # Denormals are kept.
+    flush_to_zero: str = "--ftz=false"
+    # Float quotients and roots are correctly rounded.
+    division: str = "--prec-div=true"
+    roots: str = "--prec-sqrt=true"
+
+
+FLAGS = Flags()
+
+
+class CudaKernels:
+    """A loaded module."""
+
+    def __init__(self, module: Any, block: tuple[int, int, int]) -> None:  # noqa: ANN401 - CuPy has no types
+        """Wrap a cupy.RawModule."""
+        self._module = module
+        self._block = block
+
+    def launch(
+        self, kernel: str, size: tuple[int, int, int], *arguments: Buffer | np.generic
+    ) -> None:
+        """Launch `kernel` over `size` rounded up to whole blocks, on the current stream."""
+        grid = tuple(-(-n // b) for n, b in zip(size, self._block, strict=True))
+        values = tuple(a.address if isinstance(a, CudaBuffer) else a for a in arguments)
+        self._module.get_function(kernel)(grid, self._block, values)
+
+
+class CudaBuffer:
+    """Device memory; freed when the last reference goes."""
+
+    def __init__(self, memory: Any, nbytes: int) -> None:  # noqa: ANN401 - CuPy has no types
+        """Wrap a cupy.cuda.MemoryPointer."""
+        self.memory = memory
+        self.address = np.uint64(memory.ptr)
+        self.nbytes = nbytes
+
+
+class CudaDevice:
+    """The current CUDA device; launches and copies follow each other on one stream."""
+
+    def __init__(self, cupy: Any, block: tuple[int, int, int] = (64, 4, 1)) -> None:  # noqa: ANN401 - CuPy has no types
+        """Measure the free memory; a batch may take a quarter of it, at most 4 GiB."""
+        self._cupy = cupy
+        self._block = block
+        free, _total = cupy.cuda.runtime.memGetInfo()
+        self.memory_budget = min(free // 4, 4 * GIB)
+
+    def compile(self, source: str) -> CudaKernels:
+        """Compile prelude + source with NVRTC.
+
+        Raises:
+            CompilationFailed: with the compiler's log.
+        """
+        module = self._cupy.RawModule(code=prelude("cuda.h") + source, options=tuple(FLAGS))
+        try:
+            module.compile()
+        except self._cupy.cuda.compiler.CompileException as error:
+            message = "the kernels do not compile under NVRTC"
+            raise CompilationFailed(message, str(error)) from error
+        return CudaKernels(module, self._block)
+
+    def upload(self, array: NDArray[np.generic]) -> CudaBuffer:
+        """Copy an array to the device."""
+        memory = self._cupy.cuda.alloc(array.nbytes)
+        memory.copy_from_host(ctypes.c_void_p(array.ctypes.data), array.nbytes)
+        return CudaBuffer(memory, array.nbytes)
+
+    def empty(self, nbytes: int) -> CudaBuffer:
+        """Allocate poisoned memory."""
+        memory = self._cupy.cuda.alloc(nbytes)
+        memory.memset(0xFF, nbytes)
+        return CudaBuffer(memory, nbytes)
+
+    def download(
+        self, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Number]
+    ) -> NDArray[Number]:
+        """Copy a buffer back; the copy waits for every launch before it."""
+        if not isinstance(buffer, CudaBuffer):
+            message = f"a buffer of another device: {type(buffer).__name__}"
+            raise TypeError(message)
+        array = np.empty(shape, dtype)
+        buffer.memory.copy_to_host(ctypes.c_void_p(array.ctypes.data), array.nbytes)
+        return array
+
+    def release(self) -> None:
+        """Give pooled memory back to the driver."""
+        self._cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _import_cupy() -> Any:  # noqa: ANN401 - CuPy has no types
+    """Import CuPy with its kernel cache in memory, so that no binary outlives the run."""
+    os.environ.setdefault("CUPY_CACHE_IN_MEMORY", "1")
+    try:
+        import cupy  # noqa: PLC0415 - lazily, like every driver
+    except ImportError as error:
+        message = (
+            "CuPy is not installed; pip install parity-gate[cuda12] or parity-gate[cuda13], "
+            "as the driver needs"
+        )
+        raise Unavailable(message) from error
+    return cupy
+
+
+def ptx(source: str, architecture: str, flags: Sequence[str] = FLAGS) -> str:
+    """Compile prelude + source for an architecture such as `compute_90`; needs no GPU.
+
+    Raises:
+        Unavailable: CuPy or NVRTC is not installed.
+        CompilationFailed: with the compiler's log.
+    """
+    nvrtc = _import_cupy().cuda.nvrtc
+    program = nvrtc.createProgram(prelude("cuda.h") + source, "kernels.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, (*flags, f"--gpu-architecture={architecture}"))
+    except nvrtc.NVRTCError as error:
+        message = f"the kernels do not compile under NVRTC for {architecture}"
+        raise CompilationFailed(message, nvrtc.getProgramLog(program)) from error
+    text = nvrtc.getPTX(program)
+    return text.decode() if isinstance(text, bytes) else str(text)
+
+
+def _kernel_driver() -> str:
+    """Return the driver's own version line, where the system shows one."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/driver/nvidia/version").read_text("utf-8").splitlines()[0]
+    return "version not shown by this system"
+
+
+def open_backend(name: str) -> DeviceBackend:
+    """Open CUDA's current device, the first of CUDA_VISIBLE_DEVICES.
+
+    Raises:
+        Unavailable: CuPy, the driver or a device is missing.
+        Inexact: the device fails the exactness probe.
+    """
+    cupy = _import_cupy()
+    runtime = cupy.cuda.runtime
+    try:
+        properties = runtime.getDeviceProperties(runtime.getDevice())
+    except runtime.CUDARuntimeError as error:
+        message = f"no CUDA device ({error})"
+        raise Unavailable(message) from error
+    version = runtime.driverGetVersion()
+    facts = {
+        "device": properties["name"].decode(),
+        "device UUID": properties["uuid"].hex(),
+        "compute capability": f"{properties['major']}.{properties['minor']}",
+        "driver": f"CUDA {version // 1000}.{version % 1000 // 10}; {_kernel_driver()}",
+        "runtime": f"CUDA {runtime.runtimeGetVersion()}",
+        "compiler": "NVRTC {}.{}".format(*cupy.cuda.nvrtc.getVersion()),
+        "CuPy": cupy.__version__,
+        "exactness flags": " ".join(FLAGS),
+    }
+    device = CudaDevice(cupy)
+    return DeviceBackend(name, device, facts, release=device.release)
