@@ -48,6 +48,7 @@ class Cell:
         outputs: names of the scores of one frame.
         width, height: luma samples.
         line: line of the matrix file that declares the cell's product.
+        skip: reason when the matrix declares the cell skipped, else empty.
     """
 
     feature: str
@@ -63,6 +64,7 @@ class Cell:
     bit_depth: int
     frames: int
     line: int
+    skip: str = ""
 
     @property
     def id(self) -> str:
@@ -247,3 +249,15 @@ def steps_apart(mismatch: Mismatch) -> str:
     if mismatch.steps is None:
         return "no distance"
     return f"{mismatch.steps:+d} {mismatch.unit}"
+
+
+def failure_sentence(result: Result) -> str:
+    """Return a FAIL's first mismatch and the counts; the reason where there is no mismatch."""
+    if result.comparison is None or not result.comparison.mismatches:
+        return result.reason
+    first, different = result.comparison.mismatches[0], len(result.comparison.mismatches)
+    return (
+        f"frame {first.frame} {first.score}: {exact(first.candidate)} "
+        f"expected {exact(first.reference)} ({steps_apart(first)}), "
+        f"{different} of {result.comparison.scores} scores"
+    )

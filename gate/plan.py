@@ -1,0 +1,178 @@
+"""Expands products of axes to cells, and selects cells by globs over their ids."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from backends import registry
+from gate.model import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from backends.base import Options
+    from gate.document import Loc
+    from gate.fixtures import FixtureSpec
+    from gate.matrix import Matrix, Skip
+
+    Problem = tuple[Loc, str]
+    """What is wrong with the plan, and the value of the matrix file that says so."""
+
+# From the outermost: a fixture is opened once, and a reference is computed once.
+ORDER = ("fixture", "feature", "dialect", "options_name", "reference", "candidate")
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Axes whose every combination is a cell; a single cell has axes of one value.
+
+    Attributes:
+        loc: keys and indices that lead to the product in the matrix file.
+        line: line of the matrix file.
+        fixtures: names, not globs.
+        exclude: globs over cell ids; cells that are left out.
+        skip: cells that stay in the plan but do not run.
+    """
+
+    loc: Loc
+    line: int
+    feature: str
+    reference: str
+    candidates: tuple[str, ...]
+    dialects: tuple[str, ...]
+    options: tuple[Options, ...]
+    fixtures: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+    skip: tuple[Skip, ...] = ()
+
+
+def plan(matrix: Matrix) -> tuple[Cell, ...]:
+    """Return every cell of a matrix, in the order in which the runner wants them."""
+    cells, _ = expand((*matrix.products, *matrix.include), matrix.fixtures)
+    return cells
+
+
+def select(cells: Iterable[Cell], globs: Sequence[str]) -> tuple[Cell, ...]:
+    """Return the cells whose id matches one of `globs`, in their order; all without globs."""
+    return tuple(cell for cell in cells if not globs or _matches(cell, globs))
+
+
+def expand(
+    products: Iterable[Product], fixtures: Mapping[str, FixtureSpec]
+) -> tuple[tuple[Cell, ...], list[Problem]]:
+    """Return every cell, and what is wrong with them as far as only cells can tell.
+
+    Args:
+        products: all products of one matrix file.
+        fixtures: at least those that the products name, in the order of the file.
+    """
+    planned: dict[str, Cell] = {}
+    problems: list[Problem] = []
+    for product in products:
+        cells = _combinations(product, fixtures)
+        kept = [_skipped(cell, product) for cell in cells if not _matches(cell, product.exclude)]
+        problems += _idle(product, cells, kept)
+        problems += _without_result(kept, fixtures)
+        problems += _repeated(product, kept, planned)
+    return _ordered(planned.values(), fixtures), problems
+
+
+def _combinations(product: Product, fixtures: Mapping[str, FixtureSpec]) -> list[Cell]:
+    feature = registry.features()[product.feature]
+    axes = (product.fixtures, product.dialects, product.options, product.candidates)
+    return [
+        Cell(
+            feature=product.feature,
+            dialect=dialect,
+            options_name=feature.options_name(options),
+            fixture=fixture,
+            candidate=candidate,
+            reference=product.reference,
+            options=options.model_dump(exclude_unset=True),
+            outputs=feature.outputs(options),
+            width=fixtures[fixture].width,
+            height=fixtures[fixture].height,
+            bit_depth=fixtures[fixture].bit_depth,
+            frames=fixtures[fixture].frames,
+            line=product.line,
+        )
+        for fixture, dialect, options, candidate in itertools.product(*axes)
+    ]
+
+
+def _matches(cell: Cell, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(cell.id, glob) for glob in globs)
+
+
+def _skipped(cell: Cell, product: Product) -> Cell:
+    reasons = (skip.reason for skip in product.skip if _matches(cell, [skip.cells]))
+    return replace(cell, skip=next(reasons, ""))
+
+
+def _idle(product: Product, cells: list[Cell], kept: list[Cell]) -> list[Problem]:
+    """Return a problem for every glob that does nothing, and for a product without cells."""
+    problems: list[Problem] = [
+        (
+            (*product.loc, "exclude", index),
+            f"exclude {glob!r} removes no cell; correct or delete it",
+        )
+        for index, glob in enumerate(product.exclude)
+        if not select(cells, [glob])
+    ]
+    problems += [
+        (
+            (*product.loc, "skip", index, "cells"),
+            f"skip {glob!r} names no cell; correct or delete it",
+        )
+        for index, glob in enumerate(skip.cells for skip in product.skip)
+        if not select(kept, [glob])
+    ]
+    if not kept:
+        problems.append((product.loc, "no cell is left, every one is excluded; delete the product"))
+    return problems
+
+
+def _without_result(cells: list[Cell], fixtures: Mapping[str, FixtureSpec]) -> list[Problem]:
+    """Return a problem for every fixture on which a feature has no defined result."""
+    problems: list[Problem] = []
+    for name, feature_name in dict.fromkeys((cell.fixture, cell.feature) for cell in cells):
+        feature, fixture = registry.features()[feature_name], fixtures[name]
+        width, height, least = fixture.width, fixture.height, feature.smallest
+        if min(width, height) < least:
+            side = "width" if width < least else "height"
+            sentence = (
+                f"frame {width}x{height} is below {least}x{least}: "
+                f"{feature_name} has no defined result there"
+            )
+            problems.append((("fixtures", name, side), sentence))
+        if fixture.bit_depth not in feature.bit_depths:
+            allowed = ", ".join(map(str, feature.bit_depths))
+            sentence = f"bit_depth {fixture.bit_depth} is not supported; allowed: {allowed}"
+            problems.append((("fixtures", name, "bit_depth"), sentence))
+    return problems
+
+
+def _repeated(product: Product, cells: list[Cell], planned: dict[str, Cell]) -> list[Problem]:
+    """Add `cells` to `planned`; return a problem for every line that has some of them already."""
+    repeated: dict[int, list[str]] = {}
+    for cell in cells:
+        first = planned.setdefault(cell.id, cell)
+        if first is not cell:
+            repeated.setdefault(first.line, []).append(cell.id)
+    problems: list[Problem] = []
+    for line, ids in repeated.items():
+        more = f" and {len(ids) - 1} more" if ids[1:] else ""
+        where = f"declared in line {line} and again in line {product.line}"
+        problems.append((product.loc, f"cell {ids[0]}{more} {where}; exclude one"))
+    return problems
+
+
+def _ordered(cells: Iterable[Cell], fixtures: Iterable[str]) -> tuple[Cell, ...]:
+    """Sort by ORDER: fixtures as in the file, the rest in order of first appearance."""
+    seen = {axis: dict.fromkeys(getattr(cell, axis) for cell in cells) for axis in ORDER}
+    seen["fixture"] = dict.fromkeys(fixtures)
+    ranks = {axis: {name: rank for rank, name in enumerate(names)} for axis, names in seen.items()}
+    return tuple(sorted(cells, key=lambda cell: [ranks[a][getattr(cell, a)] for a in ORDER]))

@@ -1,0 +1,366 @@
+"""Runs cells: the reference once a group, every candidate, and one result a cell in any case."""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from time import perf_counter
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from backends import registry
+from backends.base import CompilationFailed, Refused, Unavailable
+from gate import compare, environment
+from gate.errors import FixtureError
+from gate.fixtures import open_fixture
+from gate.model import (
+    UNSET,
+    Cell,
+    Comparison,
+    ReferenceScores,
+    Result,
+    Run,
+    Status,
+    failure_sentence,
+)
+
+if TYPE_CHECKING:
+    from backends.base import Backend, Clip, Feature, Scores
+    from gate.matrix import Matrix
+
+T = TypeVar("T")
+Facts = Mapping[str, str]
+OpenBackend = Callable[[str], "Backend"]
+
+_GROUP = attrgetter("feature", "dialect", "options_name", "reference")
+
+
+class Progress(Protocol):
+    """Who wants to know how far the run is."""
+
+    def starts(self, cell: Cell) -> None:
+        """`cell` is about to run; cells that need no run never start."""
+        ...
+
+    def done(self, result: Result) -> None:
+        """A cell has its result."""
+        ...
+
+
+def run(
+    matrix: Matrix,
+    cells: tuple[Cell, ...],
+    *,
+    selection: tuple[str, ...],
+    planned: int,
+    required: tuple[str, ...],
+    open_backend: OpenBackend,
+    progress: Progress,
+) -> Run:
+    """Run `cells`; whatever fails becomes the result of the cells that depend on it.
+
+    Args:
+        matrix: declares the cells' fixtures.
+        cells: what to run, grouped by fixture, then by (feature, dialect, options).
+        selection: the globs that chose the cells, for the record.
+        planned: number of cells of the whole matrix.
+        required: backends that must be there, whether or not a cell uses them.
+        open_backend: opens a backend by name, or raises Unavailable.
+        progress: is told about each cell.
+
+    Returns:
+        One result per cell, in the order of `cells`. Ctrl-C ends the run early: `interrupted` is
+        set and everything computed is kept.
+    """
+    started, began, interrupted = datetime.now(UTC), perf_counter(), False
+    backends = _Backends(open_backend)
+    session = _Session(matrix, cells, backends, progress)
+    try:
+        try:
+            backends.open(dict.fromkeys((*_used(cells), *required)))
+            session.execute()
+        finally:
+            backends.close()
+    except KeyboardInterrupt:
+        interrupted = True
+    return Run(
+        matrix=str(matrix.path),
+        selection=selection,
+        planned=planned,
+        results=session.all_results(),
+        references=tuple(session.references),
+        missing=backends.missing(required, _used(cells)),
+        environment={
+            **_environment(matrix, cells),
+            **backends.facts(cells),
+            "fixtures": session.fixtures,
+        },
+        started=started.isoformat(timespec="seconds"),
+        seconds=perf_counter() - began,
+        interrupted=interrupted,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """Why something has no value."""
+
+    status: Status
+    reason: str
+    detail: str = ""
+
+    def result(self, cell: Cell, *, reference_seconds: float = 0, seconds: float = 0) -> Result:
+        return Result(
+            cell,
+            self.status,
+            self.reason,
+            self.detail,
+            reference_seconds=reference_seconds,
+            seconds=seconds,
+        )
+
+
+def _attempt(work: Callable[[], T]) -> T | _Trouble:
+    """Return what `work` returns, or why it failed."""
+    try:
+        return work()
+    except CompilationFailed as error:
+        return _Trouble(Status.ERROR, str(error), error.log)
+    except (FixtureError, compare.Incomparable, Refused) as error:
+        return _Trouble(Status.ERROR, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it becomes the ERROR of its cells
+        first_line = str(error).partition("\n")[0] or "no message"
+        reason = f"{type(error).__name__}: {first_line}"
+        return _Trouble(Status.ERROR, reason, "".join(traceback.format_exception(error)))
+
+
+def _used(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Return the backends that the cells need; a declared skip needs none."""
+    return tuple(name for c in cells if not c.skip for name in (c.reference, c.candidate))
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    backend: Backend
+    facts: dict[str, str]
+
+
+class _Backends:
+    """The backends of one run: each is opened once and closed at the end."""
+
+    def __init__(self, open_backend: OpenBackend) -> None:
+        self._open_backend = open_backend
+        self._found: dict[str, _Opened | _Trouble] = {}
+
+    def __getitem__(self, name: str) -> Backend:
+        return self._opened()[name].backend
+
+    def trouble(self, name: str) -> _Trouble | None:
+        """Return why the backend cannot be used, if so."""
+        found = self._found[name]
+        return found if isinstance(found, _Trouble) else None
+
+    def open(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._found[name] = _attempt(partial(self._open, name))
+
+    def _open(self, name: str) -> _Opened | _Trouble:
+        try:
+            backend = self._open_backend(name)
+        except Unavailable as error:
+            return _Trouble(Status.SKIP, str(error))
+        try:
+            return _Opened(backend, dict(backend.facts()))
+        except BaseException:
+            backend.close()
+            raise
+
+    def close(self) -> None:
+        for opened in self._opened().values():
+            trouble = _attempt(opened.backend.close)
+            if trouble is not None:
+                opened.facts["closing failed"] = trouble.reason
+
+    def missing(self, required: Iterable[str], used: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the required ones that are absent, or broken while no cell shows it."""
+        troubles = {name: self._found.get(name) for name in required}
+        return tuple(
+            f"{name}: {trouble.reason}"
+            for name, trouble in troubles.items()
+            if isinstance(trouble, _Trouble) and (trouble.status is Status.SKIP or name not in used)
+        )
+
+    def facts(self, cells: Iterable[Cell]) -> dict[str, Facts]:
+        """Return one section per opened backend and role, references first."""
+        roles = [("reference", cell.reference) for cell in cells]
+        roles += [("candidate", cell.candidate) for cell in cells]
+        named = {name for _, name in roles}
+        opened = self._opened()
+        roles += [("required", name) for name in opened if name not in named]
+        found = {f"{role} {name}": opened[name].facts for role, name in roles if name in opened}
+        return {title: facts for title, facts in found.items() if facts}
+
+    def _opened(self) -> dict[str, _Opened]:
+        return {name: found for name, found in self._found.items() if isinstance(found, _Opened)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """What the candidates of a group are compared with."""
+
+    scores: Scores | _Trouble
+    seconds: float
+
+
+class _Session:
+    """The cells of one run and what has become of them so far."""
+
+    def __init__(
+        self, matrix: Matrix, cells: tuple[Cell, ...], backends: _Backends, progress: Progress
+    ) -> None:
+        self._matrix = matrix
+        self._cells = cells
+        self._backends = backends
+        self._progress = progress
+        self._results: dict[str, Result] = {}  # by cell id
+        self.references: list[ReferenceScores] = []
+        self.fixtures: dict[str, str] = {}
+
+    def execute(self) -> None:
+        """Give every cell its result."""
+        to_run = []
+        for cell in self._cells:
+            trouble = self._before_running(cell)
+            if trouble is None:
+                to_run.append(cell)
+            else:
+                self._finish(trouble.result(cell))
+        for name, cells in groupby(to_run, key=lambda cell: cell.fixture):
+            self._run_fixture(name, list(cells))
+
+    def all_results(self) -> tuple[Result, ...]:
+        """Return one result per cell, in order; a cell without one was interrupted."""
+        unfinished = _Trouble(Status.ERROR, "interrupted before it finished")
+        return tuple(self._results.get(cell.id) or unfinished.result(cell) for cell in self._cells)
+
+    def _before_running(self, cell: Cell) -> _Trouble | None:
+        """Return why the cell cannot or need not run, if so."""
+        if cell.skip:
+            return _Trouble(Status.SKIP, cell.skip)
+        reference = self._backends.trouble(cell.reference)
+        if reference is not None:
+            return _of_reference(reference, cell)
+        return self._backends.trouble(cell.candidate)
+
+    def _run_fixture(self, name: str, cells: list[Cell]) -> None:
+        trouble = _attempt(partial(self._run_groups, name, cells))
+        if trouble is not None:
+            # Also those that have a result: a fixture may only show at its end that it is wrong.
+            for cell in cells:
+                self._finish(trouble.result(cell))
+
+    def _run_groups(self, name: str, cells: list[Cell]) -> None:
+        spec, root = self._matrix.fixtures[name], self._matrix.path.parent
+        with open_fixture(name, spec, root) as clip:
+            self.fixtures |= {f"{name}.{side}": digest for side, digest in clip.sha256.items()}
+            for _, group in groupby(cells, key=_GROUP):
+                self._run_group(list(group), clip)
+
+    def _run_group(self, cells: list[Cell], clip: Clip) -> None:
+        reference = None
+        for cell in cells:
+            self._progress.starts(cell)
+            reference = reference or self._reference(cell, clip)
+            self._finish(self._run_cell(cell, reference, clip))
+
+    def _reference(self, cell: Cell, clip: Clip) -> _Reference:
+        began = perf_counter()
+        scores = _attempt(partial(self._reference_scores, cell, clip))
+        if isinstance(scores, _Trouble):
+            scores = _of_reference(scores, cell)
+        return _Reference(scores, perf_counter() - began)
+
+    def _reference_scores(self, cell: Cell, clip: Clip) -> Scores:
+        scores = self._compute(cell.reference, cell, clip)
+        compare.require_structure("reference", scores, cell.frames, cell.outputs)
+        self.references.append(_recorded(cell, scores))
+        return scores
+
+    def _run_cell(self, cell: Cell, reference: _Reference, clip: Clip) -> Result:
+        if isinstance(reference.scores, _Trouble):
+            return reference.scores.result(cell, reference_seconds=reference.seconds)
+        began = perf_counter()
+        comparison = _attempt(partial(self._compared, cell, reference.scores, clip))
+        seconds = perf_counter() - began
+        if isinstance(comparison, _Trouble):
+            return comparison.result(cell, reference_seconds=reference.seconds, seconds=seconds)
+        result = Result(
+            cell,
+            Status.FAIL if comparison.mismatches else Status.PASS,
+            comparison=comparison,
+            reference_seconds=reference.seconds,
+            seconds=seconds,
+        )
+        return replace(result, reason=failure_sentence(result))
+
+    def _compared(self, cell: Cell, reference: Scores, clip: Clip) -> Comparison:
+        candidate = self._compute(cell.candidate, cell, clip)
+        comparison = compare.compare(reference, candidate, cell.frames, cell.outputs)
+        if comparison.scores != cell.scores:
+            message = f"{comparison.scores} scores were compared; required: {cell.scores}"
+            raise compare.Incomparable(message)
+        return comparison
+
+    def _compute(self, backend: str, cell: Cell, clip: Clip) -> Scores:
+        feature = registry.features()[cell.feature]
+        options = feature.options.model_validate(dict(cell.options))
+        return self._backends[backend].compute(feature, cell.dialect, options, clip)
+
+    def _finish(self, result: Result) -> None:
+        self._results[result.cell.id] = result
+        self._progress.done(result)
+
+
+def _of_reference(trouble: _Trouble, cell: Cell) -> _Trouble:
+    """Return trouble of the reference: an ERROR, since nothing can be compared with it."""
+    return _Trouble(Status.ERROR, f"reference {cell.reference}: {trouble.reason}", trouble.detail)
+
+
+def _recorded(cell: Cell, scores: Scores) -> ReferenceScores:
+    rows = zip(scores.values.tolist(), scores.unset.tolist(), strict=True)
+    frames = tuple(
+        tuple(UNSET if unset else value for value, unset in zip(*row, strict=True)) for row in rows
+    )
+    names = (cell.feature, cell.dialect, cell.options_name, cell.fixture)
+    return ReferenceScores(*names, scores.names, frames)
+
+
+def _environment(matrix: Matrix, cells: Iterable[Cell]) -> dict[str, Facts]:
+    """Return the sections of facts that do not come from backends and fixtures."""
+    names = dict.fromkeys(cell.feature for cell in cells)
+    features = {name: registry.features()[name] for name in names}
+    declared = {"path": str(matrix.path), "sha256": matrix.sha256, "version": str(matrix.version)}
+    return {
+        "gate": environment.gate(),
+        "host": environment.host(),
+        "matrix": declared,
+        **{f"feature {name}": _reference_facts(feature) for name, feature in features.items()},
+        "kernels": {name: _kernel_sha256(feature) for name, feature in features.items()},
+    }
+
+
+def _reference_facts(feature: Feature) -> Facts:
+    facts = _attempt(feature.reference_facts)
+    return {"unknown": facts.reason} if isinstance(facts, _Trouble) else facts
+
+
+def _kernel_sha256(feature: Feature) -> str:
+    source = _attempt(feature.kernel_source)
+    if isinstance(source, _Trouble):
+        return f"unknown: {source.reason}"
+    return hashlib.sha256(source.encode()).hexdigest()

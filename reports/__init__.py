@@ -1,0 +1,1 @@
+"""Writers of one immutable `gate.model.Run`: `junit`, `markdown`, `json` and `console`."""

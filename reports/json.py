@@ -1,0 +1,93 @@
+"""JSON: everything of a run, values as hex floats."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from gate.model import Status, exact
+
+if TYPE_CHECKING:
+    from gate.model import Cell, Comparison, Mismatch, ReferenceScores, Result, Run
+
+SCHEMA_VERSION = 1
+
+
+def render(run: Run) -> str:
+    """Return the run as strict JSON.
+
+    Two runs that differ only in times differ only under the keys `started`, `seconds` and
+    `reference_seconds`. Values are hex floats, or `UNSET`, `nan`, `inf`, `-inf`.
+    """
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "verdict": run.verdict,
+        "exit_code": int(run.exit_code),
+        "counts": _counts(run),
+        "matrix": run.matrix,
+        "selection": run.selection,
+        "missing": run.missing,
+        "interrupted": run.interrupted,
+        "started": run.started,
+        "seconds": run.seconds,
+        "environment": {section: dict(facts) for section, facts in run.environment.items()},
+        "cells": [_result(result) for result in run.results],
+        "references": [_reference(reference) for reference in run.references],
+    }
+    return json.dumps(document, allow_nan=False, indent=1) + "\n"
+
+
+def _counts(run: Run) -> dict[str, int]:
+    return {
+        "planned": run.planned,
+        "cells": len(run.results),
+        **{status.value: run.count(status) for status in Status},
+        "scores": run.scores,
+        "different": run.different,
+    }
+
+
+def _result(result: Result) -> dict[str, object]:
+    return {
+        "id": result.cell.id,
+        **_cell(result.cell),
+        "status": result.status.value,
+        "reason": result.reason,
+        "detail": result.detail,
+        "comparison": _comparison(result.comparison),
+        "reference_seconds": result.reference_seconds,
+        "seconds": result.seconds,
+    }
+
+
+def _cell(cell: Cell) -> dict[str, object]:
+    values = {field.name: getattr(cell, field.name) for field in fields(cell)}
+    return values | {"options": dict(cell.options)}
+
+
+def _comparison(comparison: Comparison | None) -> dict[str, object] | None:
+    if comparison is None:
+        return None
+    return {
+        "scores": comparison.scores,
+        "nans": comparison.nans,
+        "unsets": comparison.unsets,
+        "mismatches": [_mismatch(mismatch) for mismatch in comparison.mismatches],
+    }
+
+
+def _mismatch(mismatch: Mismatch) -> dict[str, object]:
+    return {
+        "frame": mismatch.frame,
+        "score": mismatch.score,
+        "reference": exact(mismatch.reference),
+        "candidate": exact(mismatch.candidate),
+        "steps": mismatch.steps,
+        "unit": mismatch.unit,
+    }
+
+
+def _reference(reference: ReferenceScores) -> dict[str, object]:
+    values = {field.name: getattr(reference, field.name) for field in fields(reference)}
+    return values | {"frames": [[exact(value) for value in frame] for frame in reference.frames]}

@@ -1,0 +1,151 @@
+"""What several writers say alike: harmless text, cuts that are told, counts, groups."""
+
+from __future__ import annotations
+
+import re
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from gate.model import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gate.model import Result, Run
+
+_ID_PARTS = attrgetter("feature", "dialect", "options_name", "fixture", "candidate")
+_NOT_PLAIN = re.compile(r"[^\t\n -~]+")
+
+
+class Problem(NamedTuple):
+    """Why a run proves nothing although no cell is red: a stable name and a sentence."""
+
+    name: str
+    sentence: str
+
+
+def printable(text: str) -> str:
+    r"""Return text that neither a terminal nor XML 1.0 chokes on: ESC becomes `\x1b` and so on."""
+
+    def spell(match: re.Match[str]) -> str:
+        if match[0].isprintable():
+            return match[0]
+        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in match[0])
+
+    return _NOT_PLAIN.sub(spell, text.replace("\r\n", "\n"))
+
+
+def cut(text: str, limit: int) -> str:
+    """Keep `limit` characters of text, head and tail, around a line that says how many went."""
+    gone = len(text) - limit
+    if gone <= 0:
+        return text
+    tail = limit // 3  # a traceback ends with what matters, a compiler's log begins with it
+    return f"{text[: limit - tail]}\n[... {gone} characters cut ...]\n{text[len(text) - tail :]}"
+
+
+def one_line(text: str, limit: int = 1000) -> str:
+    """Return printable text on one line, cut at `limit` characters."""
+    return " ".join(cut(printable(text), limit).split())
+
+
+def count(number: int, word: str) -> str:
+    """Return `1 cell`, `2 cells`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def differing(result: Result) -> str:
+    """Return how much of a cell differs: `4 of 84 scores differ, in 2 of 12 frames`."""
+    if result.comparison is None:
+        return "nothing was compared"
+    mismatches = result.comparison.mismatches
+    frames = len({mismatch.frame for mismatch in mismatches})
+    scores = f"{len(mismatches)} of {count(result.comparison.scores, 'score')} differ"
+    return f"{scores}, in {frames} of {count(result.cell.frames, 'frame')}"
+
+
+def problems(run: Run) -> list[Problem]:
+    """Return what makes the exit code red without a red cell, for readers of one report only."""
+    found = [
+        Problem(f"required backend {text.partition(': ')[0]}", f"required backend missing: {text}")
+        for text in run.missing
+    ]
+    if run.interrupted:
+        sentence = "the run was interrupted; cells that did not finish are errors"
+        found.append(Problem("interrupted", sentence))
+    elif not run.results:
+        found.append(Problem("no cells", _no_cells(run)))
+    elif run.count(Status.SKIP) == len(run.results):
+        found.append(Problem("all skipped", "every cell was skipped, so nothing was compared"))
+    return found
+
+
+def _no_cells(run: Run) -> str:
+    globs = "".join(f" --cell {glob}" for glob in run.selection)
+    planned = count(run.planned, "cell")
+    chosen = f"{globs} selects 0 of its {planned}" if globs else f" it has {planned}"
+    return f"no cell of {run.matrix} was run:{chosen}; `parity-gate list` shows the ids"
+
+
+def with_status(run: Run, status: Status) -> list[Result]:
+    """Return the results with this status, in plan order."""
+    return [result for result in run.results if result.status is status]
+
+
+def by_reason(results: Iterable[Result]) -> list[list[Result]]:
+    """Return groups of results with the same reason and detail, in order of appearance."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.reason, result.detail), []).append(result)
+    return list(groups.values())
+
+
+def shared_id(results: list[Result]) -> str:
+    """Return the cells' id, with `*` for each part in which they differ."""
+    parts = zip(*(_ID_PARTS(result.cell) for result in results), strict=True)
+    return "/".join(names[0] if len(set(names)) == 1 else "*" for names in parts)
+
+
+def by_candidate(run: Run) -> dict[tuple[str, str], list[Result]]:
+    """Return the results of each (feature, candidate), in order of appearance."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in run.results:
+        groups.setdefault((result.cell.feature, result.cell.candidate), []).append(result)
+    return groups
+
+
+class Tally(NamedTuple):
+    """Sums over some results."""
+
+    compared: int  # cells
+    scores: int
+    different: int
+    nans: int
+    unsets: int
+    seconds: float
+
+
+def tally(results: list[Result]) -> Tally:
+    """Add up what was compared; NaN and UNSET are those of the reference."""
+    comparisons = [r.comparison for r in results if r.comparison is not None]
+    return Tally(
+        compared=len(comparisons),
+        scores=sum(comparison.scores for comparison in comparisons),
+        different=sum(len(comparison.mismatches) for comparison in comparisons),
+        nans=sum(comparison.nans for comparison in comparisons),
+        unsets=sum(comparison.unsets for comparison in comparisons),
+        seconds=sum(result.seconds for result in results),
+    )
+
+
+def reference_seconds(run: Run) -> dict[str, float]:
+    """Return the seconds of each reference backend; the candidates of a group share one run."""
+    shared = {
+        (c.reference, c.feature, c.dialect, c.options_name, c.fixture): result.reference_seconds
+        for result in run.results
+        for c in (result.cell,)
+    }
+    seconds: dict[str, float] = {}
+    for (name, *_), value in shared.items():
+        seconds[name] = seconds.get(name, 0.0) + value
+    return seconds

@@ -1,0 +1,37 @@
+"""Backends by name, as every test here wants them: absent ones skip, required ones fail."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backends import registry
+from backends.base import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backends.base import Backend
+
+REQUIRED = os.environ.get("PARITY_GATE_REQUIRE", "").split()
+"""Backends whose absence is a failure; CI sets it, a desk need not."""
+
+DEVICES = [name for name in registry.backend_names() if name != "cpu"]
+
+
+def open_or_skip(name: str) -> Backend:
+    try:
+        return registry.open_backend(name)
+    except Unavailable as absence:
+        if name in REQUIRED:
+            pytest.fail(f"required backend {name} is absent: {absence}")
+        pytest.skip(f"{name}: {absence}")
+
+
+@pytest.fixture(scope="session", params=DEVICES)
+def device_backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    backend = open_or_skip(request.param)
+    yield backend
+    backend.close()

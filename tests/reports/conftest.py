@@ -1,0 +1,131 @@
+"""Runs built by hand: every status, values that are hard to print, text that is hard to escape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from gate.model import Cell, Comparison, Mismatch, ReferenceScores, Result, Run, Status
+
+HOSTILE = (
+    "k.cl:1: error: `x` | y </failure></error> ]]> <script>alert(1)</script> & \x00 \x1b[31mred"
+    "\x9b2J \ufffe \udc80\r\n```\n## not a heading"
+)
+
+BuildCell = Callable[..., Cell]
+BuildRun = Callable[..., Run]
+
+
+def _cell(fixture: str = "bbb_576x324_420p8", candidate: str = "cuda", **others: object) -> Cell:
+    cell = Cell(
+        feature="float_adm",
+        dialect="rcpss-double",
+        options_name="egl_1.2",
+        fixture=fixture,
+        candidate=candidate,
+        reference="cpu",
+        options={"adm_enhn_gain_limit": 1.2},
+        outputs=("adm2", "aim", "adm3", "adm_scale0", "adm_scale1", "adm_scale2", "adm_scale3"),
+        width=576,
+        height=324,
+        bit_depth=8,
+        frames=12,
+        line=14,
+    )
+    return replace(cell, **others)  # type: ignore[arg-type]  # any field, by its name
+
+
+MISMATCHES = (
+    Mismatch(
+        3, "adm2", float.fromhex("0x1.de3b6ep-1"), float.fromhex("0x1.de3b6cp-1"), -1, "ulp32"
+    ),
+    Mismatch(3, "aim", 0.0, -0.0, -1, "ulp32"),
+    Mismatch(7, "adm3", 0.5, math.nan, None, ""),
+    Mismatch(7, "adm_scale0", None, math.inf, None, ""),
+)
+SENTENCE = "frame 3 adm2: 0x1.de3b6cp-1 expected 0x1.de3b6ep-1 (-1 ulp32), 4 of 84 scores"
+MISSING = "opencl:nvidia: no platform 'NVIDIA CUDA' on this machine"
+
+
+@pytest.fixture
+def build_cell() -> BuildCell:
+    """Return a function that builds a cell; every field can be replaced by name."""
+    return _cell
+
+
+@pytest.fixture
+def passed() -> Result:
+    return Result(
+        _cell("noise_17x17_420p8"),
+        Status.PASS,
+        comparison=Comparison(84, 3, 7, ()),
+        reference_seconds=0.5,
+        seconds=1.25,
+    )
+
+
+@pytest.fixture
+def failed() -> Result:
+    return Result(
+        _cell(),
+        Status.FAIL,
+        SENTENCE,
+        comparison=Comparison(84, 0, 0, MISMATCHES),
+        reference_seconds=0.5,
+        seconds=2.5,
+    )
+
+
+@pytest.fixture
+def broken() -> Result:
+    return Result(_cell("flat_16x16"), Status.ERROR, f"csf does not compile: {HOSTILE}", HOSTILE)
+
+
+@pytest.fixture
+def skipped() -> Result:
+    return Result(_cell(candidate="opencl:intel"), Status.SKIP, "opencl:intel: no such platform")
+
+
+@pytest.fixture
+def build_run() -> BuildRun:
+    """Return a function that builds a run of some results; every field can be replaced by name."""
+
+    def build(*results: Result, **others: object) -> Run:
+        run = Run(
+            matrix="matrices/pr.yaml",
+            selection=(),
+            planned=len(results),
+            results=results,
+            references=(
+                ReferenceScores(
+                    "float_adm",
+                    "rcpss-double",
+                    "egl_1.2",
+                    "bbb_576x324_420p8",
+                    ("adm2", "aim", "adm3"),
+                    ((0.1, -0.0, None), (math.nan, math.inf, -math.inf)),
+                ),
+            ),
+            missing=(),
+            environment={
+                "host": {"processor": "Some <CPU> | 3 GHz", "C library": "glibc 2.36"},
+                "candidate cuda": {"device": "NVIDIA H200", "flags": "--fmad=false\n-prec-div"},
+            },
+            started="2030-01-02T03:04:05+00:00",
+            seconds=12.5,
+            interrupted=False,
+        )
+        return replace(run, **others)  # type: ignore[arg-type]  # any field, by its name
+
+    return build
+
+
+@pytest.fixture
+def run(
+    build_run: BuildRun, passed: Result, failed: Result, broken: Result, skipped: Result
+) -> Run:
+    """Return a run with a cell of every status."""
+    return build_run(passed, failed, broken, skipped)

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from gate.model import Cell, Result, Run, Status
+from reports import console
+
+BuildCell = Callable[..., Cell]
+BuildRun = Callable[..., Run]
+
+
+def _print(run: Run, width: int = 100, *, colour: bool = False, soft_wrap: bool = True) -> str:
+    target = io.StringIO()
+    terminal = Console(
+        file=target,
+        width=width,
+        force_terminal=colour,
+        color_system="truecolor" if colour else None,
+    )
+    terminal.print(console.table(run), soft_wrap=soft_wrap)
+    return target.getvalue()
+
+
+def test_table_counts_option_sets_by_mark(build_run: BuildRun, build_cell: BuildCell) -> None:
+    statuses = [Status.PASS, Status.PASS, Status.FAIL, Status.ERROR, Status.SKIP]
+    results = [
+        Result(build_cell(options_name=f"o{number}"), status)
+        for number, status in enumerate(statuses)
+    ]
+    other = Result(build_cell("flat", dialect="ieee-single"), Status.PASS)
+    lines = [line.split() for line in _print(build_run(*results, other)).splitlines()]
+    assert lines[:2] == [
+        ["float_adm", "on", "cuda"],
+        ["fixture", "rcpss-double", "ieee-single"],
+    ]
+    assert lines[3:5] == [
+        ["bbb_576x324_420p8", "✗", "1", "!", "1", "-", "1", "✓", "2"],
+        ["flat", "✓", "1"],
+    ]
+
+
+def test_full_matrix_fits_100_columns(build_run: BuildRun, build_cell: BuildCell) -> None:
+    dialects = ("rcpss-double", "rcpss-single", "ieee-double", "ieee-single")
+    results = [
+        Result(build_cell(f"bbb_{number}_576x324_420p8", candidate, dialect=dialect), Status.PASS)
+        for candidate in ("cuda", "opencl:pocl")
+        for number in range(12)
+        for dialect in dialects
+    ]
+    text = _print(build_run(*results))
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.count("✓ 1 ") == len(results)
+    assert "…" not in text
+
+
+def test_narrow_terminal_loses_no_character(run: Run, failed: Result) -> None:
+    shown = "".join(_print(run, width=40, soft_wrap=False).split())
+    assert "".join(run.repeat_command(failed.cell).split()) in shown
+    assert "…" not in shown
+
+
+def test_failure_has_the_form_of_the_design(build_run: BuildRun, failed: Result) -> None:
+    lines = _print(build_run(failed)).splitlines()
+    cell = "float_adm/rcpss-double/egl_1.2/bbb_576x324_420p8/cuda"
+    first = "frame 3 adm2: 0x1.de3b6cp-1 expected 0x1.de3b6ep-1 (-1 ulp32), 4 of 84 scores"
+    assert lines[-3:] == [
+        f"FAIL {cell} {first}",
+        "     0.9340471029281616 expected 0.9340471625328064",
+        f"     parity-gate run matrices/pr.yaml --cell {cell}",
+    ]
+
+
+def test_negative_zero_nan_and_unset_are_named(build_run: BuildRun, failed: Result) -> None:
+    assert failed.comparison is not None
+    for mismatch, decimals in zip(
+        failed.comparison.mismatches[1:],
+        ("-0.0 expected 0.0", "nan expected 0.5", "inf expected UNSET"),
+        strict=True,
+    ):
+        comparison = replace(failed.comparison, mismatches=(mismatch,))
+        assert decimals in _print(build_run(replace(failed, comparison=comparison)))
+
+
+def test_cells_with_one_reason_share_one_line(
+    build_run: BuildRun, build_cell: BuildCell, passed: Result
+) -> None:
+    skips = [Result(build_cell(f"f{n}", "opencl:intel"), Status.SKIP, "no wheel") for n in (1, 2)]
+    text = _print(build_run(passed, *skips))
+    shared = "float_adm/rcpss-double/egl_1.2/*/opencl:intel"
+    assert f"\nSKIP 2 cells {shared}: no wheel\n" in text
+    assert "float_adm on opencl:intel" not in text
+
+
+def test_error_shows_its_detail_and_how_to_repeat_it(build_run: BuildRun, broken: Result) -> None:
+    calm = replace(broken, reason="csf does not compile", detail="k.cl:1: error\nk.cl:2: error\n")
+    assert _print(build_run(calm)).splitlines()[-4:] == [
+        f"ERROR {calm.cell.id}: csf does not compile",
+        "     k.cl:1: error",
+        "     k.cl:2: error",
+        f"     parity-gate run matrices/pr.yaml --cell {calm.cell.id}",
+    ]
+
+
+def test_hostile_text_cannot_steer_the_terminal(run: Run) -> None:
+    text = _print(replace(run, matrix="\x1b[2J.yaml"))
+    assert r"\x1b[31mred\x9b2J" in text
+    assert all(character.isprintable() or character == "\n" for character in text)
+
+
+def test_markup_of_rich_in_names_is_plain_text(build_run: BuildRun, build_cell: BuildCell) -> None:
+    name = "[red]loud[/red]"
+    result = Result(build_cell(name, dialect="[b]d[/b]"), Status.ERROR, "[i]reason[/i]")
+    text = _print(build_run(result))
+    assert text.count(name) == 3
+    assert text.count("[b]d[/b]") == 3
+    assert "[i]reason[/i]" in text
+
+
+def test_worst_status_stands_next_to_the_verdict(run: Run) -> None:
+    lines = _print(run).splitlines()
+    words = [line.split()[0] for line in lines if line.startswith(("SKIP", "ERROR", "FAIL"))]
+    assert words == ["SKIP", "ERROR", "FAIL"]
+
+
+def test_text_is_the_same_without_colour(build_run: BuildRun, failed: Result) -> None:
+    coloured = _print(build_run(failed), colour=True)
+    assert "\x1b[1;31m✗ 1\x1b[0m" in coloured
+    assert "✗ 1" in _print(build_run(failed))
+    assert "\x1b" not in _print(build_run(failed))
+
+
+@pytest.mark.parametrize(("number", "told"), [(19, 0), (20, 0), (21, 1)])
+def test_long_list_of_failures_says_how_many_more(
+    number: int, told: int, build_run: BuildRun, failed: Result
+) -> None:
+    cells = [replace(failed.cell, fixture=f"f{n}") for n in range(number)]
+    text = _print(build_run(*(replace(failed, cell=cell) for cell in cells)))
+    assert text.count("\nFAIL ") == min(number, 20)
+    assert text.count("and 1 more failing cell, in report.json") == told
+
+
+def test_nan_and_unset_are_counted(build_run: BuildRun, passed: Result, failed: Result) -> None:
+    line = "In the reference: 3 NaN, 7 UNSET scores"
+    assert line in _print(build_run(passed))
+    assert "In the reference" not in _print(build_run(failed))
+
+
+def test_missing_interrupted_and_empty_are_told(build_run: BuildRun, passed: Result) -> None:
+    assert "required backend missing: cuda: no driver" in _print(
+        build_run(passed, missing=("cuda: no driver",))
+    )
+    assert "the run was interrupted" in _print(build_run(passed, interrupted=True))
+    assert "no cell of matrices/pr.yaml was run" in _print(build_run())
+
+
+def test_every_status_has_its_own_mark() -> None:
+    marks = [mark for mark, _ in console.MARKS.values()]
+    assert set(console.MARKS) == set(Status)
+    assert len(set(marks)) == len(Status)

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields, replace
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from gate.model import Cell, Mismatch, Result, Run, Status
+from reports import json as json_report
+
+BuildCell = Callable[..., Cell]
+BuildRun = Callable[..., Run]
+
+TIMES = {"seconds", "reference_seconds", "started"}
+
+
+def _refuse(constant: str) -> None:
+    pytest.fail(f"{constant} is not JSON")
+
+
+def _document(run: Run) -> Any:  # noqa: ANN401 - whatever JSON holds
+    return json.loads(json_report.render(run), parse_constant=_refuse)
+
+
+def _without_times(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _without_times(entry) for key, entry in value.items() if key not in TIMES}
+    return [_without_times(entry) for entry in value] if isinstance(value, list) else value
+
+
+def test_document_holds_verdict_and_counts(run: Run) -> None:
+    document = _document(run)
+    assert document["schema_version"] == 1
+    assert document["verdict"] == run.verdict
+    assert document["exit_code"] == 1
+    assert document["counts"] == {
+        "planned": 4,
+        "cells": 4,
+        "PASS": 1,
+        "FAIL": 1,
+        "ERROR": 1,
+        "SKIP": 1,
+        "scores": 168,
+        "different": 4,
+    }
+
+
+def test_cell_holds_every_field(build_run: BuildRun, failed: Result) -> None:
+    (cell,) = _document(build_run(failed))["cells"]
+    assert cell.keys() >= {field.name for field in fields(Cell)}
+    assert cell.keys() >= {field.name for field in fields(Result)} - {"cell"}
+    assert cell["id"] == failed.cell.id
+    assert cell["options"] == {"adm_enhn_gain_limit": 1.2}
+    assert cell["status"] == "FAIL"
+    assert cell["comparison"].keys() == {"scores", "nans", "unsets", "mismatches"}
+
+
+def test_mismatches_are_exact(build_run: BuildRun, failed: Result) -> None:
+    (cell,) = _document(build_run(failed))["cells"]
+    mismatches = cell["comparison"]["mismatches"]
+    assert [set(mismatch) for mismatch in mismatches] == [
+        {field.name for field in fields(Mismatch)}
+    ] * 4
+    assert [(m["reference"], m["candidate"], m["steps"]) for m in mismatches] == [
+        ("0x1.de3b6ep-1", "0x1.de3b6cp-1", -1),
+        ("0x0p+0", "-0x0p+0", -1),
+        ("0x1p-1", "nan", None),
+        ("UNSET", "inf", None),
+    ]
+
+
+def test_references_are_exact(run: Run) -> None:
+    (reference,) = _document(run)["references"]
+    assert reference["names"] == ["adm2", "aim", "adm3"]
+    assert reference["frames"] == [
+        ["0x1.999999999999ap-4", "-0x0p+0", "UNSET"],
+        ["nan", "inf", "-inf"],
+    ]
+
+
+def test_cell_without_comparison_holds_null(run: Run) -> None:
+    cells = _document(run)["cells"]
+    assert [cell["comparison"] is None for cell in cells] == [False, False, True, True]
+
+
+def test_hostile_text_is_kept_exactly(build_run: BuildRun, broken: Result) -> None:
+    document = json_report.render(build_run(broken))
+    assert document.isascii()
+    assert json.loads(document)["cells"][0]["detail"] == broken.detail
+
+
+def test_runs_that_differ_in_times_differ_nowhere_else(run: Run) -> None:
+    later = replace(
+        run,
+        started="2031-01-01T00:00:00+00:00",
+        seconds=99.0,
+        results=tuple(replace(r, seconds=9.0, reference_seconds=8.0) for r in run.results),
+    )
+    assert _document(later) != _document(run)
+    assert _without_times(_document(later)) == _without_times(_document(run))
+
+
+def test_same_run_gives_the_same_bytes(run: Run) -> None:
+    assert json_report.render(run) == json_report.render(run)
+    assert json_report.render(run).endswith("}\n")
+
+
+def test_read_only_mappings_are_written(build_run: BuildRun, build_cell: BuildCell) -> None:
+    result = Result(build_cell(options=MappingProxyType({"debug": True})), Status.PASS)
+    frozen = MappingProxyType({"host": MappingProxyType({"cores": "2"})})
+    document = _document(build_run(result, environment=frozen))
+    assert document["cells"][0]["options"] == {"debug": True}
+    assert document["environment"] == {"host": {"cores": "2"}}
+
+
+def test_missing_backend_and_interruption_are_shown(build_run: BuildRun) -> None:
+    document = _document(build_run(missing=("cuda: no driver",), interrupted=True))
+    assert document["missing"] == ["cuda: no driver"]
+    assert document["interrupted"] is True
+    assert document["exit_code"] == 130
+    assert document["cells"] == []

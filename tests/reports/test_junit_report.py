@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain, combinations
+
+import pytest
+
+from gate.model import Cell, ExitCode, Result, Run, Status
+from reports import junit
+
+BuildCell = Callable[..., Cell]
+BuildRun = Callable[..., Run]
+
+MEGABYTE = 1_000_000
+
+
+def _suite(run: Run) -> ET.Element:
+    document = junit.render(run)
+    root = ET.fromstring(document.encode())  # noqa: S314 - our own document
+    assert root.tag == "testsuites"
+    (suite,) = root
+    assert suite.tag == "testsuite"
+    return suite
+
+
+def _only(case: ET.Element) -> ET.Element:
+    (child,) = case
+    return child
+
+
+def _cases(run: Run) -> dict[str, ET.Element]:
+    return {case.attrib["name"]: case for case in _suite(run).iter("testcase")}
+
+
+def test_each_status_has_its_own_element(run: Run) -> None:
+    elements = [_only(case).tag for case in _cases(run).values()]
+    assert elements == ["system-out", "failure", "error", "skipped"]
+
+
+def test_totals_count_each_status_once(run: Run) -> None:
+    suite = _suite(run)
+    totals = {key: suite.attrib[key] for key in ("tests", "failures", "errors", "skipped")}
+    assert totals == {"tests": "4", "failures": "1", "errors": "1", "skipped": "1"}
+
+
+def test_testcase_points_to_the_matrix_line_and_holds_the_seconds(
+    build_run: BuildRun, failed: Result
+) -> None:
+    (case,) = _cases(build_run(failed)).values()
+    assert case.attrib == {
+        "name": "float_adm/rcpss-double/egl_1.2/bbb_576x324_420p8/cuda",
+        "classname": "float_adm.rcpss-double.egl_1.2.bbb_576x324_420p8",
+        "file": "matrices/pr.yaml",
+        "line": "14",
+        "time": "2.500000",
+    }
+
+
+def test_names_do_not_depend_on_the_outcome(build_run: BuildRun, failed: Result) -> None:
+    def names(result: Result, **others: object) -> list[tuple[str, str]]:
+        cases = _suite(build_run(result, **others)).iter("testcase")
+        return [(case.attrib["classname"], case.attrib["name"]) for case in cases]
+
+    later = replace(failed, status=Status.ERROR, reason="other", seconds=99.0, comparison=None)
+    assert names(failed) == names(later, started="2031-01-01T00:00:00+00:00", seconds=1.0)
+
+
+def test_missing_backend_has_a_name_without_its_reason(build_run: BuildRun, passed: Result) -> None:
+    case = _cases(build_run(passed, missing=("opencl:pocl: error 0x7f",)))[
+        "required backend opencl:pocl"
+    ]
+    assert case.attrib["classname"] == "gate"
+    assert _only(case).tag == "error"
+    assert "opencl:pocl: error 0x7f" in (_only(case).text or "")
+
+
+def test_failure_body_repeats_everything_essential(build_run: BuildRun, failed: Result) -> None:
+    (case,) = _cases(build_run(failed)).values()
+    failure = _only(case)
+    assert failure.attrib["message"] == failed.reason
+    assert (failure.text or "").splitlines() == [
+        "FAIL float_adm/rcpss-double/egl_1.2/bbb_576x324_420p8/cuda",
+        "frame 3 adm2: 0x1.de3b6cp-1 expected 0x1.de3b6ep-1 (-1 ulp32), 4 of 84 scores",
+        "4 of 84 scores differ, in 2 of 12 frames; in the reference: 0 NaN, 0 UNSET",
+        f"repeat: parity-gate run matrices/pr.yaml --cell {failed.cell.id}",
+        (
+            "frame 3 adm2: candidate 0x1.de3b6cp-1 = 0.9340471029281616, "
+            "reference 0x1.de3b6ep-1 = 0.9340471625328064, -1 ulp32"
+        ),
+        "frame 3 aim: candidate -0x0p+0 = -0.0, reference 0x0p+0 = 0.0, -1 ulp32",
+        "frame 7 adm3: candidate nan = nan, reference 0x1p-1 = 0.5, no distance",
+        "frame 7 adm_scale0: candidate inf = inf, reference UNSET = UNSET, no distance",
+    ]
+
+
+def test_hostile_text_stays_text(build_run: BuildRun, broken: Result) -> None:
+    (case,) = _cases(build_run(broken)).values()
+    text = _only(case).text or ""
+    assert text.endswith(
+        "`x` | y </failure></error> ]]> <script>alert(1)</script> & \\x00 \\x1b[31mred"
+        "\\x9b2J \\ufffe \\udc80\n```\n## not a heading"
+    )
+
+
+def test_hostile_names_and_facts_stay_text(build_run: BuildRun, build_cell: BuildCell) -> None:
+    result = Result(build_cell('a"<&\x00'), Status.PASS)
+    run = build_run(result, matrix="\udc80<.yaml", environment={"a\x1b": {"b<": "c\x00" * 9}})
+    (case,) = _cases(run).values()
+    assert case.attrib["name"] == r'float_adm/rcpss-double/egl_1.2/a"<&\x00/cuda'
+    assert case.attrib["file"] == r"\udc80<.yaml"
+    properties = {p.attrib["name"]: p.attrib["value"] for p in _suite(run).iter("property")}
+    assert properties[r"a\x1b: b<"] == r"c\x00" * 9
+
+
+def test_environment_is_in_the_properties(run: Run) -> None:
+    properties = {p.attrib["name"]: p.attrib["value"] for p in _suite(run).iter("property")}
+    assert properties["host: C library"] == "glibc 2.36"
+    assert properties["candidate cuda: device"] == "NVIDIA H200"
+    assert properties["verdict"] == run.verdict
+
+
+def test_skip_says_its_reason(build_run: BuildRun, passed: Result, skipped: Result) -> None:
+    case = _cases(build_run(passed, skipped))[skipped.cell.id]
+    assert _only(case).attrib["message"] == "opencl:intel: no such platform"
+    assert "opencl:intel: no such platform" in (_only(case).text or "")
+
+
+@pytest.mark.parametrize("status", [Status.FAIL, Status.ERROR, Status.SKIP])
+def test_cell_without_any_text_does_not_look_passed(
+    status: Status, build_run: BuildRun, build_cell: BuildCell
+) -> None:
+    case = _cases(build_run(Result(build_cell(), status)))[build_cell().id]
+    assert _only(case).tag == {"FAIL": "failure", "ERROR": "error", "SKIP": "skipped"}[status]
+
+
+def test_document_is_red_exactly_where_the_exit_code_is(
+    build_run: BuildRun, passed: Result, failed: Result, broken: Result, skipped: Result
+) -> None:
+    everything = (passed, failed, broken, skipped)
+    subsets = chain.from_iterable(combinations(everything, n) for n in range(5))
+    for results in subsets:
+        for missing in ((), ("cuda: no driver",)):
+            for interrupted in (False, True):
+                run = build_run(*results, missing=missing, interrupted=interrupted)
+                suite = _suite(run)
+                red = int(suite.attrib["errors"]) + int(suite.attrib["failures"])
+                assert (red > 0) == (run.exit_code is not ExitCode.OK), run.verdict
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (junit.MISMATCHES - 1, None),
+        (junit.MISMATCHES, None),
+        (junit.MISMATCHES + 1, "[... 1 more score cut ...]"),
+    ],
+)
+def test_long_listing_says_how_much_is_cut(
+    number: int, told: str | None, build_run: BuildRun, failed: Result
+) -> None:
+    assert failed.comparison is not None
+    mismatches = tuple(replace(failed.comparison.mismatches[0], frame=i) for i in range(number))
+    many = replace(failed, comparison=replace(failed.comparison, mismatches=mismatches))
+    (case,) = _cases(build_run(many)).values()
+    lines = (_only(case).text or "").splitlines()
+    listed = [line for line in lines if line.startswith("frame ") and "candidate" in line]
+    assert len(listed) == min(number, junit.MISMATCHES)
+    assert [line for line in lines if "cut" in line] == ([told] if told else [])
+
+
+def test_document_with_huge_details_stays_below_30_megabytes(
+    build_run: BuildRun, broken: Result
+) -> None:
+    huge = replace(broken, detail='"' * 200_000, reason="<" * 50_000)
+    cells = (replace(huge.cell, fixture=f"f{number}") for number in range(400))
+    document = junit.render(build_run(*(replace(huge, cell=cell) for cell in cells)))
+    assert len(document.encode()) < 30 * MEGABYTE
+    assert document.count("<error ") == 400
+    assert document.count("characters cut") >= 400

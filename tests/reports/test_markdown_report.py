@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from markdown_it import MarkdownIt
+
+from gate.model import Cell, Result, Run, Status
+from reports import markdown
+
+BuildCell = Callable[..., Cell]
+BuildRun = Callable[..., Run]
+
+VOID = {"br", "hr"}
+
+
+class Page(HTMLParser):
+    """What a browser makes of a report: the tags, rows of cells, and that tags nest."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.rows: list[list[str]] = []
+        self._open: list[str] = []
+        self.feed(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert not attrs or tag in {"code", "th", "td"}, (tag, attrs)
+        self.tags.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"th", "td"}:
+            self.rows[-1].append("")
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if {"th", "td"} & set(self._open):
+            self.rows[-1][-1] += data
+
+
+def test_first_line_is_the_verdict(run: Run) -> None:
+    first = markdown.render(run).splitlines()[0]
+    assert first == f"## ❌ {run.verdict}"
+
+
+def test_verdict_mark_is_green_for_a_passed_run_only(
+    build_run: BuildRun, passed: Result, failed: Result, broken: Result, skipped: Result
+) -> None:
+    def mark(*results: Result, **others: object) -> str:
+        return markdown.render(build_run(*results, **others)).split()[1]
+
+    assert mark(passed, skipped) == "✅"
+    assert mark(passed, failed) == "❌"
+    assert mark(passed, broken) == "💥"
+    assert mark(skipped) == "💥"
+    assert mark() == "💥"
+    assert mark(passed, missing=("cuda: no driver",)) == "💥"
+    assert mark(passed, interrupted=True) == "💥"
+
+
+def test_table_has_a_mark_for_every_cell(build_run: BuildRun, build_cell: BuildCell) -> None:
+    marks = {
+        ("a", "default"): Status.PASS,
+        ("b", "default"): Status.FAIL,
+        ("a", "egl_1"): Status.ERROR,
+    }
+    results = [
+        Result(build_cell(fixture, options_name=options), status)
+        for (fixture, options), status in marks.items()
+    ]
+    rows = Page(markdown.render(build_run(*results))).rows
+    assert rows[:3] == [
+        ["dialect", "options", "a", "b"],
+        ["rcpss-double", "default", "✅", "❌"],
+        ["rcpss-double", "egl_1", "💥", ""],
+    ]
+
+
+def test_longer_axis_goes_down(build_run: BuildRun, build_cell: BuildCell) -> None:
+    results = [Result(build_cell(name), Status.PASS) for name in ("a", "b", "c")]
+    rows = Page(markdown.render(build_run(*results))).rows
+    assert rows[:2] == [["dialect", "fixture", "egl_1.2"], ["rcpss-double", "a", "✅"]]
+
+
+def test_each_candidate_has_its_table(build_run: BuildRun, build_cell: BuildCell) -> None:
+    names = ("cuda", "opencl:pocl")
+    results = [Result(build_cell(candidate=name), Status.PASS) for name in names]
+    text = markdown.render(build_run(*results))
+    assert "**float_adm on cuda** against cpu" in text
+    assert "**float_adm on opencl:pocl** against cpu" in text
+
+
+def test_skipped_candidate_is_one_line_with_its_reason(
+    build_run: BuildRun, passed: Result, skipped: Result
+) -> None:
+    text = markdown.render(build_run(passed, skipped))
+    assert "**float_adm on opencl:intel**: ⏭ all 1 cell skipped, reasons below" in text
+    assert f"⏭ <code>{skipped.cell.id}</code>: opencl:intel: no such platform" in text
+
+
+def test_failure_shows_values_counts_and_the_command(build_run: BuildRun, failed: Result) -> None:
+    text = markdown.render(build_run(failed))
+    assert "\n4 of 84 scores differ, in 2 of 12 frames.\n" in text
+    assert f"```sh\nparity-gate run matrices/pr.yaml --cell {failed.cell.id}\n```\n" in text
+    rows = Page(text).rows
+    start = rows.index(
+        [
+            "frame",
+            "score",
+            "reference",
+            "candidate",
+            "reference, decimal",
+            "candidate, decimal",
+            "steps apart",
+        ]
+    )
+    assert rows[start + 1 : start + 5] == [
+        [
+            "3",
+            "adm2",
+            "0x1.de3b6ep-1",
+            "0x1.de3b6cp-1",
+            "0.9340471625328064",
+            "0.9340471029281616",
+            "-1 ulp32",
+        ],
+        ["3", "aim", "0x0p+0", "-0x0p+0", "0.0", "-0.0", "-1 ulp32"],
+        ["7", "adm3", "0x1p-1", "nan", "0.5", "nan", "no distance"],
+        ["7", "adm_scale0", "UNSET", "inf", "UNSET", "inf", "no distance"],
+    ]
+
+
+def test_sections_come_failures_first(run: Run) -> None:
+    titles = [line for line in markdown.render(run).splitlines() if line.startswith("### ")]
+    assert titles == [
+        "### Matrix",
+        "### Failures",
+        "### Errors",
+        "### Skips",
+        "### Compared",
+        "### Environment",
+    ]
+
+
+def test_hostile_text_adds_no_markup(run: Run, broken: Result) -> None:
+    calm = replace(broken, reason="reason", detail="detail")
+    results = tuple(calm if result is broken else result for result in run.results)
+    expected = Page(markdown.render(replace(run, results=results)))
+    page = Page(markdown.render(run))
+    assert page.tags == expected.tags
+    assert "script" not in page.tags
+
+
+def test_hostile_names_and_facts_add_no_markup(build_run: BuildRun, build_cell: BuildCell) -> None:
+    name = "__a__ |`*b*`<i>[x](http://y)\n\x00"
+    result = Result(build_cell(name), Status.PASS, seconds=1.0)
+    text = markdown.render(build_run(result, environment={name: {name: name}}, matrix=name))
+    page = Page(text)
+    assert not {"i", "em", "a"} & set(page.tags)
+    assert page.tags.count("strong") == 1  # the title of the table
+    shown = r"__a__ |`*b*`<i>[x](http://y) \x00"
+    assert page.rows[-1] == [shown, shown]
+    assert "\x00" not in text
+
+
+def test_fence_is_longer_than_any_in_the_log(build_run: BuildRun, broken: Result) -> None:
+    log = replace(broken, detail="`````\n</details>\n# loud")
+    assert "h1" not in Page(markdown.render(build_run(log))).tags
+
+
+def test_errors_with_one_reason_are_told_once(build_run: BuildRun, build_cell: BuildCell) -> None:
+    cells = [build_cell(f"f{number}") for number in range(markdown.NAMED + 2)]
+    run = build_run(*(Result(cell, Status.ERROR, "no kernel", "log") for cell in cells))
+    text = markdown.render(run)
+    assert "💥 22 cells <code>float_adm/rcpss-double/egl_1.2/&#42;/cuda</code>: no kernel" in text
+    assert text.count("```text\nno kernel\n\nlog\n```") == 1
+    assert "- and 2 more cells, in report.json" in text
+
+
+@pytest.mark.parametrize(
+    ("number", "told"), [(19, None), (20, None), (21, "1 more score, in report.json")]
+)
+def test_long_listing_says_how_many_more(
+    number: int, told: str | None, build_run: BuildRun, failed: Result
+) -> None:
+    assert failed.comparison is not None
+    mismatches = tuple(replace(failed.comparison.mismatches[0], frame=i) for i in range(number))
+    many = replace(failed, comparison=replace(failed.comparison, mismatches=mismatches))
+    text = markdown.render(build_run(many))
+    assert text.count("| adm2 | <code>") == min(number, 20)
+    assert [line for line in text.splitlines() if "more score" in line] == ([told] if told else [])
+
+
+def test_compared_counts_nan_and_unset(build_run: BuildRun, passed: Result) -> None:
+    rows = Page(markdown.render(build_run(passed))).rows
+    assert ["float_adm on cuda", "1 of 1", "84", "0", "3", "7", "1.2"] in rows
+    assert ["reference cpu", "", "", "", "", "", "0.5"] in rows
+    assert [passed.cell.id, "1.25"] in rows
+
+
+def test_empty_run_says_so(build_run: BuildRun) -> None:
+    text = markdown.render(build_run())
+    assert text.startswith("## 💥 NOTHING PROVED: 0 cells")
+    assert "- 💥 no cell of matrices/pr.yaml was run" in text
+
+
+def test_partial_run_says_so(build_run: BuildRun, passed: Result) -> None:
+    text = markdown.render(build_run(passed, selection=("*/cuda", "a*"), planned=150))
+    assert "1 of 150 cells, chosen by <code>--cell &#42;/cuda --cell a&#42;</code>" in text
+
+
+@pytest.mark.parametrize("status", [Status.FAIL, Status.ERROR, Status.SKIP])
+def test_report_of_many_red_cells_fits_a_step_summary(
+    status: Status, build_run: BuildRun, failed: Result
+) -> None:
+    assert failed.comparison is not None
+    comparison = replace(failed.comparison, mismatches=failed.comparison.mismatches * 21)
+    results = (
+        Result(
+            replace(failed.cell, fixture=f"f{number}"),
+            status,
+            f"{number} <" + "|" * 5000,
+            "`😀" * 20_000,
+            comparison if status is Status.FAIL else None,
+        )
+        for number in range(1_000)
+    )
+    text = markdown.render(build_run(*results))
+    assert len(text.encode()) < 1024 * 1024
+    assert markdown.MARKS[status] + " |" in text or status is Status.SKIP
+    assert "in report.json" in text
+
+
+def test_every_status_has_a_mark() -> None:
+    assert set(markdown.MARKS) == set(Status)
+    assert len(set(markdown.MARKS.values())) == len(Status)

@@ -1,0 +1,98 @@
+"""Tests of the plan: which cells there are, in which order, and how they are selected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gate.matrix import load
+from gate.model import Cell
+from gate.plan import plan, select
+
+MATRIX = """\
+version: 1
+fixtures:
+  b: {generator: noise, width: 17, height: 18, bit_depth: 8, frames: 2}
+  a: {generator: scaled, width: 19, height: 17, bit_depth: 10}
+matrix:
+  - feature: float_adm
+    candidates: [cuda]
+    dialects: [rcpss-single, ieee-double]
+    options: [{adm_bypass_cm: 1}, {}]
+    fixtures: [a, b, "*"]
+  - feature: float_adm
+    candidates: ["opencl:pocl"]
+    fixtures: [a]
+    dialects: [rcpss-single]
+    skip: [{cells: "*/a/*", reason: first}, {cells: "*", reason: second}]
+include:
+  - {feature: float_adm, dialect: rcpss-single, candidate: "opencl:intel", fixture: b}
+  - {feature: float_adm, reference: cuda, candidate: "opencl:pocl", fixture: b,
+     options: {debug: true, adm_p_norm: 3}}
+"""
+
+
+@pytest.fixture
+def cells(tmp_path: Path) -> tuple[Cell, ...]:
+    path = tmp_path / "m.yaml"
+    path.write_text(MATRIX, "utf-8")
+    return plan(load(path))
+
+
+def test_cells_go_by_fixture_then_by_reference_then_by_candidate(cells: tuple[Cell, ...]) -> None:
+    assert [cell.id for cell in cells] == [
+        "float_adm/rcpss-single/bcm_1/b/cuda",
+        "float_adm/rcpss-single/default/b/cuda",
+        "float_adm/rcpss-single/default/b/opencl:intel",
+        "float_adm/ieee-double/bcm_1/b/cuda",
+        "float_adm/ieee-double/default/b/cuda",
+        "float_adm/rcpss-double/debug/b/opencl:pocl",
+        "float_adm/rcpss-single/bcm_1/a/cuda",
+        "float_adm/rcpss-single/default/a/cuda",
+        "float_adm/rcpss-single/default/a/opencl:pocl",
+        "float_adm/ieee-double/bcm_1/a/cuda",
+        "float_adm/ieee-double/default/a/cuda",
+    ]
+
+
+def test_a_cell_carries_what_its_result_needs(cells: tuple[Cell, ...]) -> None:
+    (cell,) = select(cells, ["*/debug/*"])
+    assert cell.reference == "cuda"
+    assert cell.options == {"debug": True, "adm_p_norm": 3.0}
+    assert (cell.width, cell.height, cell.bit_depth, cell.frames) == (17, 18, 8, 2)
+    assert len(cell.outputs) == 18
+    assert cell.scores == 36
+    assert cell.line == 18
+    assert cell.skip == ""
+
+
+def test_a_cell_has_the_line_of_its_product(cells: tuple[Cell, ...]) -> None:
+    assert {cell.line for cell in select(cells, ["*/cuda"])} == {6}
+    assert [cell.line for cell in select(cells, ["*/a/opencl:pocl"])] == [11]
+
+
+def test_a_declared_skip_carries_its_first_reason(cells: tuple[Cell, ...]) -> None:
+    skipped = {cell.id: cell.skip for cell in cells if cell.skip}
+    assert skipped == {"float_adm/rcpss-single/default/a/opencl:pocl": "first"}
+
+
+def test_two_globs_that_match_one_fixture_give_its_cells_once(cells: tuple[Cell, ...]) -> None:
+    assert len({cell.id for cell in cells}) == len(cells)
+
+
+def test_no_glob_selects_every_cell(cells: tuple[Cell, ...]) -> None:
+    assert select(cells, []) == cells
+
+
+def test_a_selection_keeps_the_order_of_the_plan(cells: tuple[Cell, ...]) -> None:
+    chosen = select(cells, ["*/a/*", "*/debug/*", "*/a/cuda"])
+    assert chosen == (cells[5], *cells[6:])
+
+
+def test_a_glob_that_matches_nothing_selects_nothing(cells: tuple[Cell, ...]) -> None:
+    assert select(cells, ["*/CUDA"]) == ()
+
+
+def test_a_glob_is_a_whole_id_not_a_part(cells: tuple[Cell, ...]) -> None:
+    assert select(cells, ["cuda"]) == ()

@@ -1,0 +1,498 @@
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from backends import base, registry
+from backends.base import Clip, CompilationFailed, Refused, Scores, Unavailable
+from gate import compare, runner
+from gate.errors import FixtureError
+from gate.model import Cell, Comparison, ExitCode, Result, Run, Status
+
+NAMES = ("one", "two")
+FRAMES = 3
+ONE_STEP_ABOVE_4 = math.nextafter(4, 5)
+KERNEL = "kernel void f() {}"
+
+Compute = Callable[[Clip], Scores]
+
+
+class FakeOptions(base.Options):
+    gain: float = 1.0
+
+
+def scores(clip: Clip | None = None) -> Scores:
+    """What every sound backend computes."""
+    del clip
+    values = np.arange(FRAMES * len(NAMES), dtype=np.float64).reshape(FRAMES, -1)
+    return Scores(NAMES, values, np.zeros(values.shape, np.bool_))
+
+
+@dataclass
+class FakeBackend:
+    name: str
+    told: Callable[[str], None]
+    work: Compute = scores
+    computed: list[tuple[str, base.Options]] = field(default_factory=list)
+
+    def facts(self) -> Mapping[str, str]:
+        self.told(f"facts {self.name}")
+        return {"device": f"device of {self.name}"}
+
+    def compute(
+        self, feature: base.Feature, dialect: str, options: base.Options, clip: Clip
+    ) -> Scores:
+        assert (feature.name, dialect) == ("fake", "plain")
+        self.computed.append((clip.name, options))  # type: ignore[attr-defined]
+        self.told(f"compute {self.name}")
+        return self.work(clip)
+
+    def close(self) -> None:
+        self.told(f"close {self.name}")
+
+
+class Desk:
+    """A matrix, a feature, two fixtures; what is in `errors` happens at its place."""
+
+    name = "fake"
+    options = FakeOptions
+
+    def __init__(self) -> None:
+        self.backends = {name: FakeBackend(name, self.told) for name in ("cpu", "good", "other")}
+        self.errors: dict[str, BaseException] = {}
+        self.log: list[str] = []
+
+    def told(self, place: str) -> None:
+        self.log.append(place)
+        if place in self.errors:
+            raise self.errors[place]
+
+    def logged(self, *verbs: str) -> list[str]:
+        return [place for place in self.log if place.split()[0] in verbs]
+
+    def open_backend(self, name: str) -> base.Backend:
+        self.told(f"open {name}")
+        return self.backends[name]
+
+    @contextmanager
+    def open_fixture(self, name: str, spec: object, root: Path) -> Iterator[SimpleNamespace]:
+        assert (spec, root) == (f"spec of {name}", Path("folder"))
+        self.told(f"fixture {name}")
+        yield SimpleNamespace(name=name, sha256={"ref": f"{name}-r", "dist": f"{name}-d"})
+        self.told(f"exit {name}")
+
+    def reference_facts(self) -> Mapping[str, str]:
+        self.told("reference facts")
+        return {"compiler": "cc 1"}
+
+    def kernel_source(self) -> str:
+        self.told("kernel source")
+        return KERNEL
+
+    def starts(self, cell: Cell) -> None:
+        self.told(f"starts {cell.id}")
+
+    def done(self, result: Result) -> None:
+        self.told(f"done {result.cell.id}")
+
+    def run(self, *cells: Cell, required: tuple[str, ...] = ()) -> Run:
+        fixtures = {name: f"spec of {name}" for name in ("first", "second")}
+        matrix: Any = SimpleNamespace(
+            path=Path("folder/m.yaml"), sha256="abc", version=1, fixtures=fixtures
+        )
+        return runner.run(
+            matrix,
+            cells,
+            selection=("fake/*",),
+            planned=9,
+            required=required,
+            open_backend=self.open_backend,
+            progress=self,
+        )
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+    desk = Desk()
+    monkeypatch.setattr(runner, "open_fixture", desk.open_fixture)
+    monkeypatch.setattr(registry, "features", lambda: {"fake": desk})
+    return desk
+
+
+def make_cell(
+    candidate: str = "good", fixture: str = "first", gain: float = 1.0, **others: str
+) -> Cell:
+    names = ("fake", "plain", f"gain_{gain:g}", fixture, candidate, "cpu")
+    cell = Cell(*names, {"gain": gain}, NAMES, 17, 17, bit_depth=8, frames=FRAMES, line=1)
+    return replace(cell, **others)  # type: ignore[arg-type]
+
+
+def grid() -> list[Cell]:
+    """Two fixtures x two options x two candidates, in plan order."""
+    return [
+        make_cell(candidate, fixture, gain)
+        for fixture in ("first", "second")
+        for gain in (1.0, 2.0)
+        for candidate in ("good", "other")
+    ]
+
+
+def statuses(run: Run) -> list[Status]:
+    return [result.status for result in run.results]
+
+
+def test_equal_scores_pass_and_every_score_is_counted(desk: Desk) -> None:
+    run = desk.run(make_cell())
+    (result,) = run.results
+    assert (result.status, result.reason, result.detail) == (Status.PASS, "", "")
+    assert result.comparison == Comparison(6, nans=0, unsets=0, mismatches=())
+    assert run.exit_code is ExitCode.OK
+
+
+def planted(value: float, frame: int = FRAMES - 1) -> Compute:
+    def work(clip: Clip) -> Scores:
+        result = scores(clip)
+        result.values[frame, 0] = value
+        return result
+
+    return work
+
+
+def without_last_frame(clip: Clip) -> Scores:
+    whole = scores(clip)
+    return replace(whole, values=whole.values[:-1], unset=whole.unset[:-1])
+
+
+def without_last_score(clip: Clip) -> Scores:
+    whole = scores(clip)
+    return Scores(NAMES[:1], whole.values[:, :1], whole.unset[:, :1])
+
+
+@pytest.mark.parametrize(
+    ("work", "status", "reason"),
+    [
+        (planted(ONE_STEP_ABOVE_4), "FAIL", "frame 2 one: 0x1.0000000000001p+2 expected 0x1p+2"),
+        (planted(math.nan), "FAIL", "frame 2 one: nan expected 0x1p+2 (no distance), 1 of 6 sc"),
+        (planted(-0.0, 0), "FAIL", "frame 0 one: -0x0p+0 expected 0x0p+0 (-1 ulp32), 1 of 6 sc"),
+        (without_last_frame, "ERROR", "candidate: the values end before frame 2; required: 3"),
+        (without_last_score, "ERROR", "candidate: score two is missing; required, in this"),
+    ],
+)
+def test_a_planted_fault_of_the_candidate_is_caught(
+    desk: Desk, work: Compute, status: str, reason: str
+) -> None:
+    desk.backends["good"].work = work
+    run = desk.run(make_cell(), make_cell("other"))
+    assert statuses(run) == [Status[status], Status.PASS]
+    assert run.results[0].reason.startswith(reason)
+    assert (run.results[0].comparison is None) == (status == "ERROR")
+    assert run.exit_code is ExitCode[status]
+
+
+@pytest.mark.parametrize("work", [without_last_frame, without_last_score])
+def test_a_fault_of_both_sides_is_an_error_of_the_reference(desk: Desk, work: Compute) -> None:
+    desk.backends["cpu"].work = desk.backends["good"].work = work
+    run = desk.run(make_cell())
+    assert statuses(run) == [Status.ERROR]
+    assert run.results[0].reason.startswith("reference cpu: ")
+    assert run.references == ()
+
+
+def test_each_thing_is_opened_once_and_the_reference_runs_once_a_group(desk: Desk) -> None:
+    run = desk.run(*grid())
+    assert statuses(run) == [Status.PASS] * 8
+    backends = ["open cpu", "open good", "open other"]
+    assert desk.logged("open", "fixture") == [*backends, "fixture first", "fixture second"]
+    groups = [(name, FakeOptions(gain=g)) for name in ("first", "second") for g in (1.0, 2.0)]
+    assert [backend.computed for backend in desk.backends.values()] == [groups] * 3
+
+
+def test_two_references_of_the_same_scores_are_kept_apart(desk: Desk) -> None:
+    desk.backends["other"].work = planted(9.0)
+    run = desk.run(make_cell(), make_cell("cpu", reference="other"))
+    assert statuses(run) == [Status.PASS, Status.FAIL]
+
+
+def test_results_come_in_the_order_of_the_cells_and_carry_the_run(desk: Desk) -> None:
+    cells = grid()
+    cells[3] = replace(cells[3], skip="too slow")
+    run = desk.run(*cells)
+    assert [result.cell for result in run.results] == cells
+    assert (run.matrix, run.selection, run.planned) == ("folder/m.yaml", ("fake/*",), 9)
+    assert run.started.endswith("+00:00")
+
+
+def test_progress_hears_of_each_cell_once(desk: Desk) -> None:
+    cells = [make_cell("good"), make_cell("other", skip="slow")]
+    desk.run(*cells)
+    heard = desk.logged("starts", "done")
+    assert heard == [f"done {cells[1].id}", f"starts {cells[0].id}", f"done {cells[0].id}"]
+
+
+def test_reference_scores_are_recorded_once_a_group_with_unset_as_none(desk: Desk) -> None:
+    def unset_last(clip: Clip) -> Scores:
+        result = scores(clip)
+        result.unset[-1, -1] = True
+        return result
+
+    desk.backends["cpu"].work = desk.backends["good"].work = unset_last
+    run = desk.run(make_cell(), make_cell(gain=2.0))
+    assert [record.options_name for record in run.references] == ["gain_1", "gain_2"]
+    assert run.references[0].names == NAMES
+    assert run.references[0].frames == ((0.0, 1.0), (2.0, 3.0), (4.0, None))
+    assert run.results[0].comparison == Comparison(6, nans=0, unsets=1, mismatches=())
+
+
+def test_a_fixture_that_cannot_be_opened_is_an_error_of_its_cells_only(desk: Desk) -> None:
+    desk.errors["fixture first"] = FixtureError("first: 3 bytes too short")
+    run = desk.run(*grid())
+    assert statuses(run) == [Status.ERROR] * 4 + [Status.PASS] * 4
+    assert {result.reason for result in run.results[:4]} == {"first: 3 bytes too short"}
+
+
+def test_a_fixture_that_shows_at_its_end_that_it_is_wrong_spoils_its_cells(desk: Desk) -> None:
+    desk.errors["exit first"] = FixtureError("first: trailing bytes")
+    run = desk.run(*grid())
+    assert statuses(run) == [Status.ERROR] * 4 + [Status.PASS] * 4
+
+
+def test_an_unforeseen_error_of_a_fixture_keeps_its_traceback(desk: Desk) -> None:
+    desk.errors["fixture first"] = OSError("disk gone\nsecond line")
+    (result,) = desk.run(make_cell()).results
+    assert (result.status, result.reason) == (Status.ERROR, "OSError: disk gone")
+    assert "Traceback" in result.detail
+    assert "second line" in result.detail
+
+
+def test_an_exception_of_the_reference_is_an_error_of_its_group_only(desk: Desk) -> None:
+    def fails_once(clip: Clip) -> Scores:
+        if len(desk.backends["cpu"].computed) == 1:
+            message = "no such instruction"
+            raise Refused(message)
+        return scores(clip)
+
+    desk.backends["cpu"].work = fails_once
+    run = desk.run(*grid())
+    assert statuses(run) == [Status.ERROR] * 2 + [Status.PASS] * 6
+    assert run.results[0].reason == run.results[1].reason == "reference cpu: no such instruction"
+    assert len(desk.backends["cpu"].computed) == 4
+    assert len(run.references) == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "detail"),
+    [
+        (Refused("p_norm is 3 only"), "p_norm is 3 only", ""),
+        (CompilationFailed("dwt: does not compile", "line 4: bad"), "dwt: does not", "line 4: bad"),
+        (FixtureError("frame 2 is short"), "frame 2 is short", ""),
+        (RuntimeError("out of\nmemory"), "RuntimeError: out of", "Traceback"),
+        (MemoryError(), "MemoryError: no message", "Traceback"),
+        (Unavailable("device went away"), "Unavailable: device went away", "Traceback"),
+    ],
+)
+def test_an_exception_of_a_candidate_is_an_error_of_its_cell_only(
+    desk: Desk, error: Exception, reason: str, detail: str
+) -> None:
+    desk.errors["compute good"] = error
+    run = desk.run(*grid())
+    assert statuses(run) == [Status.ERROR, Status.PASS] * 4
+    assert run.results[0].reason.startswith(reason)
+    assert run.results[0].detail.startswith(detail)
+    assert bool(run.results[0].detail) == bool(detail)
+    assert run.exit_code is ExitCode.ERROR
+
+
+def test_a_candidate_that_returns_no_scores_is_an_error(desk: Desk) -> None:
+    desk.backends["good"].work = lambda _: cast("Scores", None)
+    assert statuses(desk.run(make_cell())) == [Status.ERROR]
+
+
+def test_fewer_scores_compared_than_the_cell_has_is_an_error(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shrunk = Comparison(5, nans=0, unsets=0, mismatches=())
+    monkeypatch.setattr(compare, "compare", lambda *_: shrunk)
+    (result,) = desk.run(make_cell()).results
+    assert result.reason == "5 scores were compared; required: 6"
+
+
+def test_an_absent_candidate_is_skipped_with_its_reason(desk: Desk) -> None:
+    desk.errors["open good"] = Unavailable("no PoCL")
+    run = desk.run(*grid())
+    assert statuses(run) == [Status.SKIP, Status.PASS] * 4
+    assert run.results[0].reason == "no PoCL"
+    assert (run.missing, run.exit_code) == ((), ExitCode.OK)
+
+
+def test_an_absent_candidate_that_is_required_is_missing(desk: Desk) -> None:
+    desk.errors["open good"] = Unavailable("no PoCL")
+    run = desk.run(*grid(), required=("good", "good"))
+    assert statuses(run) == [Status.SKIP, Status.PASS] * 4
+    assert run.missing == ("good: no PoCL",)
+    assert run.exit_code is ExitCode.NOTHING
+
+
+def test_only_absent_candidates_prove_nothing(desk: Desk) -> None:
+    desk.errors["open good"] = Unavailable("no PoCL")
+    run = desk.run(make_cell())
+    assert run.exit_code is ExitCode.NOTHING
+    assert desk.backends["cpu"].computed == []
+    assert "fixture first" not in desk.log
+
+
+def test_a_candidate_that_fails_its_probe_is_an_error_not_a_skip(desk: Desk) -> None:
+    desk.errors["open good"] = RuntimeError("probe: contraction is on")
+    run = desk.run(*grid(), required=("good",))
+    assert statuses(run) == [Status.ERROR, Status.PASS] * 4
+    assert run.results[0].reason == "RuntimeError: probe: contraction is on"
+    assert "Traceback" in run.results[0].detail
+    assert run.missing == ()
+
+
+def test_an_absent_reference_is_an_error_even_where_the_candidate_is_absent(desk: Desk) -> None:
+    desk.errors = {"open cpu": Unavailable("not built"), "open other": Unavailable("no GPU")}
+    run = desk.run(*grid())
+    assert statuses(run) == [Status.ERROR] * 8
+    assert {result.reason for result in run.results} == {"reference cpu: not built"}
+
+
+def test_a_declared_skip_computes_and_opens_nothing(desk: Desk) -> None:
+    run = desk.run(make_cell(skip="known to be slow"))
+    assert (statuses(run), run.results[0].reason) == ([Status.SKIP], "known to be slow")
+    assert desk.logged("open", "fixture", "compute") == []
+    assert run.exit_code is ExitCode.NOTHING
+
+
+def test_a_declared_skip_does_not_hide_that_a_required_backend_is_absent(desk: Desk) -> None:
+    desk.errors["open good"] = Unavailable("no PoCL")
+    run = desk.run(make_cell(skip="slow"), make_cell("other"), required=("good",))
+    assert run.missing == ("good: no PoCL",)
+
+
+def test_a_required_backend_without_a_cell_is_opened_and_closed(desk: Desk) -> None:
+    run = desk.run(make_cell(), required=("other",))
+    assert (run.missing, run.exit_code) == ((), ExitCode.OK)
+    assert desk.log.count("close other") == 1
+    assert run.environment["required other"] == {"device": "device of other"}
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(Unavailable("no GPU"), "no GPU"), (ValueError("bad probe"), "ValueError: bad probe")],
+)
+def test_a_required_backend_without_a_cell_that_does_not_open_is_missing(
+    desk: Desk, error: Exception, reason: str
+) -> None:
+    desk.errors["open other"] = error
+    run = desk.run(make_cell(), required=("other",))
+    assert (run.missing, run.exit_code) == ((f"other: {reason}",), ExitCode.NOTHING)
+
+
+def test_an_interrupt_keeps_what_is_computed_and_names_the_rest(desk: Desk) -> None:
+    cells = grid()
+    cells[-1] = replace(cells[-1], skip="slow")
+    desk.errors[f"starts {cells[5].id}"] = KeyboardInterrupt()
+    run = desk.run(*cells)
+    assert statuses(run) == [Status.PASS] * 5 + [Status.ERROR] * 2 + [Status.SKIP]
+    assert {r.reason for r in run.results[5:7]} == {"interrupted before it finished"}
+    assert (run.interrupted, run.exit_code) == (True, ExitCode.INTERRUPTED)
+    assert len(run.references) == 3
+    assert desk.logged("close") == ["close cpu", "close good", "close other"]
+
+
+@pytest.mark.parametrize(
+    "place", ["open good", "facts good", "fixture first", "compute cpu", "compute good"]
+)
+def test_an_interrupt_before_the_first_score_leaves_a_run_without_results(
+    desk: Desk, place: str
+) -> None:
+    desk.errors[place] = KeyboardInterrupt()
+    run = desk.run(make_cell())
+    assert [result.reason for result in run.results] == ["interrupted before it finished"]
+    assert run.exit_code is ExitCode.INTERRUPTED
+    assert desk.log.count("close cpu") == 1
+
+
+def test_an_interrupt_while_closing_keeps_every_result(desk: Desk) -> None:
+    desk.errors["close cpu"] = KeyboardInterrupt()
+    run = desk.run(make_cell())
+    assert (statuses(run), run.interrupted) == ([Status.PASS], True)
+
+
+def test_backends_are_closed_when_the_process_is_told_to_exit(desk: Desk) -> None:
+    desk.errors["compute good"] = SystemExit()
+    with pytest.raises(SystemExit):
+        desk.run(make_cell())
+    assert desk.logged("close") == ["close cpu", "close good"]
+
+
+def test_a_backend_that_cannot_close_is_shown_and_the_others_are_closed(desk: Desk) -> None:
+    desk.errors["close cpu"] = OSError("stuck")
+    run = desk.run(make_cell())
+    assert statuses(run) == [Status.PASS]
+    assert run.environment["reference cpu"]["closing failed"] == "OSError: stuck"
+    assert desk.log.count("close good") == 1
+
+
+def test_a_backend_without_facts_is_closed_and_its_cells_are_errors(desk: Desk) -> None:
+    desk.errors["facts good"] = OSError("driver is gone")
+    run = desk.run(make_cell(), make_cell("other"))
+    assert statuses(run) == [Status.ERROR, Status.PASS]
+    assert desk.log.count("close good") == 1
+
+
+def test_the_environment_says_what_decided_the_bits(desk: Desk) -> None:
+    found = desk.run(make_cell(), make_cell("other", skip="slow")).environment
+    assert found["matrix"] == {"path": "folder/m.yaml", "sha256": "abc", "version": "1"}
+    assert found["reference cpu"] == {"device": "device of cpu"}
+    assert found["candidate good"] == {"device": "device of good"}
+    assert found["feature fake"] == {"compiler": "cc 1"}
+    assert found["kernels"] == {"fake": hashlib.sha256(KERNEL.encode()).hexdigest()}
+    assert found["fixtures"] == {"first.ref": "first-r", "first.dist": "first-d"}
+    assert {"gate", "host"} < set(found)
+    assert "candidate other" not in found
+
+
+def test_a_backend_that_has_nothing_to_tell_gets_no_empty_section(desk: Desk) -> None:
+    desk.backends["cpu"].facts = dict  # type: ignore[method-assign]
+    assert "reference cpu" not in desk.run(make_cell()).environment
+
+
+def test_a_feature_whose_facts_fail_loses_no_result(desk: Desk) -> None:
+    desk.errors = {"reference facts": ImportError("not built"), "kernel source": OSError("no file")}
+    run = desk.run(make_cell())
+    assert statuses(run) == [Status.PASS]
+    assert run.environment["feature fake"] == {"unknown": "ImportError: not built"}
+    assert run.environment["kernels"] == {"fake": "unknown: OSError: no file"}
+
+
+def test_two_runs_differ_in_times_only(desk: Desk) -> None:
+    def timeless(run: Run) -> Run:
+        results = tuple(replace(r, seconds=0, reference_seconds=0) for r in run.results)
+        return replace(run, started="", seconds=0, results=results)
+
+    desk.backends["good"].work = planted(math.inf)
+    assert timeless(desk.run(*grid())) == timeless(desk.run(*grid()))
+
+
+def test_the_time_of_the_reference_is_shared_and_is_no_time_of_a_candidate(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = itertools.count()
+    monkeypatch.setattr(runner, "perf_counter", lambda: next(ticks))
+    run = desk.run(make_cell(), make_cell("other"))
+    assert [(r.reference_seconds, r.seconds) for r in run.results] == [(1, 1), (1, 1)]
+
+
+def test_no_cells_prove_nothing(desk: Desk) -> None:
+    assert desk.run().exit_code is ExitCode.NOTHING
