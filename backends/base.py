@@ -25,6 +25,10 @@ class Refused(Exception):  # noqa: N818 - a declared limit, not a mistake
     """A backend is here but declines this dialect or these options; the text says why."""
 
 
+class Inexact(Exception):  # noqa: N818 - a state of this device, not a mistake
+    """A device does not compute plain arithmetic as IEEE 754 says; the text says where."""
+
+
 class CompilationFailed(Exception):  # noqa: N818 - reads as what happened
     """A kernel did not compile; `log` is the compiler's own text."""
 

@@ -46,7 +46,7 @@ class CudaKernels:
     """A loaded module."""
 
     def __init__(self, module: Any, block: tuple[int, int, int]) -> None:  # noqa: ANN401 - CuPy has no types
-        """Wrap a cupy.RawModule."""
+        """Wrap a cupy.cuda.function.Module."""
         self._module = module
         self._block = block
 
@@ -80,17 +80,14 @@ class CudaDevice:
         self.memory_budget = min(free // 4, 4 * GIB)
 
     def compile(self, source: str) -> CudaKernels:
-        """Compile prelude + source with NVRTC.
+        """Compile prelude + source with NVRTC for this device.
 
         Raises:
             CompilationFailed: with the compiler's log.
         """
-        module = self._cupy.RawModule(code=prelude("cuda.h") + source, options=tuple(FLAGS))
-        try:
-            module.compile()
-        except self._cupy.cuda.compiler.CompileException as error:
-            message = "the kernels do not compile under NVRTC"
-            raise CompilationFailed(message, str(error)) from error
+        capability = self._cupy.cuda.Device().compute_capability
+        module = self._cupy.cuda.function.Module()
+        module.load(_compile(self._cupy.cuda.nvrtc, source, f"sm_{capability}", FLAGS))
         return CudaKernels(module, self._block)
 
     def upload(self, array: NDArray[np.generic]) -> CudaBuffer:
@@ -142,15 +139,23 @@ def ptx(source: str, architecture: str, flags: Sequence[str] = FLAGS) -> str:
         Unavailable: CuPy or NVRTC is not installed.
         CompilationFailed: with the compiler's log.
     """
-    nvrtc = _import_cupy().cuda.nvrtc
+    return _compile(_import_cupy().cuda.nvrtc, source, architecture, flags).decode()
+
+
+def _compile(nvrtc: Any, source: str, architecture: str, flags: Sequence[str]) -> bytes:  # noqa: ANN401 - CuPy has no types
+    """Return machine code for an `sm_` architecture, PTX for a `compute_` one.
+
+    CuPy's own RawModule appends -ftz=true to every build, which the exactness probe shows as lost
+    denormals; so NVRTC is called here, with the flags of this module and no others.
+    """
     program = nvrtc.createProgram(prelude("cuda.h") + source, "kernels.cu", (), ())
     try:
         nvrtc.compileProgram(program, (*flags, f"--gpu-architecture={architecture}"))
     except nvrtc.NVRTCError as error:
         message = f"the kernels do not compile under NVRTC for {architecture}"
         raise CompilationFailed(message, nvrtc.getProgramLog(program)) from error
-    text = nvrtc.getPTX(program)
-    return text.decode() if isinstance(text, bytes) else str(text)
+    code = nvrtc.getCUBIN(program) if architecture.startswith("sm_") else nvrtc.getPTX(program)
+    return code if isinstance(code, bytes) else code.encode()
 
 
 def _kernel_driver() -> str:
@@ -172,7 +177,7 @@ def open_backend(name: str) -> DeviceBackend:
     try:
         properties = runtime.getDeviceProperties(runtime.getDevice())
     except runtime.CUDARuntimeError as error:
-        message = f"no CUDA device ({error})"
+        message = f"no CUDA driver or no device here ({error})"
         raise Unavailable(message) from error
     version = runtime.driverGetVersion()
     facts = {

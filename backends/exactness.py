@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from backends.base import Inexact
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from backends.base import Device
 
 COUNT = 4096  # one input can agree by chance: contraction changes about one in four
-
-
-class Inexact(Exception):  # noqa: N818 - a state of this device, not a mistake
-    """A device does not compute plain arithmetic as IEEE 754 says; the text says where."""
 
 
 def prelude(name: str) -> str:

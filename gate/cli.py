@@ -45,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-MatrixArgument = Annotated[Path, typer.Argument(help="the matrix file (YAML)")]
+MatrixArgument = Annotated[Path, typer.Argument(metavar="MATRIX", help="the matrix file (YAML)")]
 CellOption = Annotated[
     list[str] | None,
     typer.Option(metavar="GLOB", help="only cells whose id matches; may be repeated"),
@@ -200,8 +200,7 @@ def _publish(run: Run, out: Path) -> ExitCode:
     _say(_rendered(console_report.table(run)))
     for path, problem in problems.items():
         if problem:
-            sentence = f"{path} cannot be written: {problem}; free its disk or give another --out"
-            _say(printable(sentence), err=True)
+            _say(printable(f"{path} cannot be written: {problem}"), err=True)
         else:
             _say(printable(f"wrote {path}"))
     _say(printable(run.verdict))
@@ -218,10 +217,10 @@ def _write(path: Path, render: Callable[[Run], str], run: Run) -> str:
     except OSError as error:
         with suppress(OSError):  # the folder itself may be gone; the first error is the one told
             part.unlink(missing_ok=True)
-        return error.strerror or str(error)
+        return f"{error.strerror}; free its disk or give another --out"
     except Exception as error:  # noqa: BLE001 - the other reports and the verdict still count
         traceback.print_exc()
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}; this is a mistake of the program"
     return ""
 
 
@@ -246,14 +245,15 @@ class _Bar:
 @contextmanager
 def _progress(total: int) -> Iterator[_Bar]:
     """Show a bar on a terminal; a log gets none."""
-    console = Console(stderr=True)
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("{task.description}", markup=False),
     )
-    with Bars(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+    # FORCE_COLOR makes rich take a log for a terminal; the stream itself knows.
+    idle = not sys.stderr.isatty()
+    with Bars(*columns, console=Console(stderr=True), transient=True, disable=idle) as bars:
         yield _Bar(bars, bars.add_task("", total=total))
 
 

@@ -191,9 +191,9 @@ class Document:
         return mapping
 
     def _scalar(self, node: yaml.ScalarNode) -> object:
-        text: str = node.value
-        if re.search("[\ud800-\udfff]", text):
-            sentence = f"{_SHOWN.repr(text)} holds half a character; write the whole one"
+        text, halves = re.subn("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", node.value)
+        if halves:
+            sentence = f"{_SHOWN.repr(node.value)} holds half a character; write the whole one"
             self._problems.add((_place(node.start_mark), sentence))
         if node.style is not None:  # in quotes, or a block: text whatever it looks like
             return text
@@ -257,7 +257,7 @@ def unknown(kind: str, value: str, allowed: Iterable[str]) -> str:
     close = difflib.get_close_matches(value, names, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     rest = f", ... ({len(names)} in all)" if len(names) > MOST_NAMES else ""
-    listed = ", ".join(names[:MOST_NAMES]) + rest
+    listed = ", ".join(map(_word, names[:MOST_NAMES])) + rest
     return f"unknown {kind} {_SHOWN.repr(value)}; {hint}allowed: {listed}"
 
 
@@ -306,7 +306,12 @@ def _label(loc: Loc) -> str:
         return "the file"
     if isinstance(loc[-1], int):
         return f"{_label(loc[:-1])}[{loc[-1]}]"
-    return loc[-1] if re.fullmatch(r"[\w.-]+", loc[-1]) else _SHOWN.repr(loc[-1])
+    return _word(loc[-1])
+
+
+def _word(name: str) -> str:
+    """Return a name, in quotes and escaped if it has more than letters, digits and `_.:-`."""
+    return name if re.fullmatch(r"[\w.:-]+", name) else _SHOWN.repr(name)
 
 
 def _find(model: type[BaseModel], loc: Loc) -> tuple[type[BaseModel], FieldInfo | None]:

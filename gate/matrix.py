@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import reduce
-from json import dumps
+from functools import cache, reduce
 from operator import or_
 from pathlib import Path
 from types import GenericAlias
@@ -241,7 +239,7 @@ def load(path: Path) -> Matrix:
     file = document.check(MatrixFile, document.value, ())
     fixtures = _fixtures(document)
     products, include = _products(document, "matrix"), _products(document, "include")
-    # Without a fixture that is wrong itself, globs would be said to match nothing.
+    # A product of a fixture that is wrong waits: its globs would be said to match nothing.
     complete = [p for p in (*products, *include) if fixtures.keys() >= set(p.fixtures)]
     cells, problems = plan.expand(complete, fixtures)
     for loc, sentence in problems:
@@ -312,6 +310,7 @@ def _entry_model(
     return CellEntry if feature is None else _cell_of(feature)
 
 
+@cache
 def _product_of(feature: Feature) -> type[ProductEntry]:
     return create_model(
         f"{feature.name} product",
@@ -334,6 +333,7 @@ def _product_of(feature: Feature) -> type[ProductEntry]:
     )
 
 
+@cache
 def _cell_of(feature: Feature) -> type[CellEntry]:
     return create_model(
         f"{feature.name} cell",
@@ -358,7 +358,3 @@ def _compare(document: Document, expected: Expect, planned: Expect) -> None:
         if said not in {None, real}:
             sentence = f"{key} {said} is not the plan's number; the plan has {real} {key}"
             document.report(("expect", key), sentence)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(dumps(schema(), indent=2) + "\n")

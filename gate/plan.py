@@ -82,24 +82,27 @@ def expand(
 
 def _combinations(product: Product, fixtures: Mapping[str, FixtureSpec]) -> list[Cell]:
     feature = registry.features()[product.feature]
-    axes = (product.fixtures, product.dialects, product.options, product.candidates)
+    named = [(item, feature.options_name(item), feature.outputs(item)) for item in product.options]
+    axes = (product.fixtures, product.dialects, named, product.candidates)
     return [
         Cell(
             feature=product.feature,
             dialect=dialect,
-            options_name=feature.options_name(options),
+            options_name=options_name,
             fixture=fixture,
             candidate=candidate,
             reference=product.reference,
             options=options.model_dump(exclude_unset=True),
-            outputs=feature.outputs(options),
+            outputs=outputs,
             width=fixtures[fixture].width,
             height=fixtures[fixture].height,
             bit_depth=fixtures[fixture].bit_depth,
             frames=fixtures[fixture].frames,
             line=product.line,
         )
-        for fixture, dialect, options, candidate in itertools.product(*axes)
+        for fixture, dialect, (options, options_name, outputs), candidate in itertools.product(
+            *axes
+        )
     ]
 
 

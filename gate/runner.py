@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from backends import registry
-from backends.base import CompilationFailed, Refused, Unavailable
+from backends.base import CompilationFailed, Inexact, Refused, Unavailable
 from gate import compare, environment
 from gate.errors import FixtureError
 from gate.fixtures import open_fixture
@@ -131,7 +131,7 @@ def _attempt(work: Callable[[], T]) -> T | _Trouble:
         return work()
     except CompilationFailed as error:
         return _Trouble(Status.ERROR, str(error), error.log)
-    except (FixtureError, compare.Incomparable, Refused) as error:
+    except (FixtureError, compare.Incomparable, Inexact, Refused) as error:
         return _Trouble(Status.ERROR, str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes the ERROR of its cells
         first_line = str(error).partition("\n")[0] or "no message"

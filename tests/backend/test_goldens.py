@@ -13,8 +13,7 @@ from backends import reciprocal
 from backends.features.float_adm import FEATURE
 from backends.features.float_adm.spec import FloatAdmOptions
 from gate import golden, matrix
-from gate.fixtures import FileFixture, open_fixture
-from gate.fixtures._model import PinnedFile
+from gate.fixtures import FileFixture, PinnedFile, open_fixture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +31,7 @@ AMD = "3f6f51774a48dd9912c71d0dbbd1a1d0a231ee873fba8ff036afc712f9d9133c"
 INTEL = "3af61b27639405d793d15f1eeaa5d86e429e70e5a1e5350df98e360227fdb06b"
 TABLES = {
     table["sha256"]: np.array(table["bits"], np.uint32)
-    for table in json.loads((ROOT / "tests/oracle/rcp_tables.json").read_text())["tables"]
+    for table in json.loads((ROOT / "tests/support/rcp_tables.json").read_text())["tables"]
 }
 
 

@@ -321,6 +321,15 @@ def test_nothing_more_is_said_about_an_alias() -> None:
     ]
 
 
+def test_half_a_character_in_a_key_is_refused_and_the_key_still_found() -> None:
+    found = read('names: {"\\ud800": 1}\n')
+    assert found.check(Outer, found.value, ()) is None
+    assert found.problems == [
+        "m.yaml:1:9: '\\ud800' holds half a character; write the whole one",
+        "m.yaml:1:9: '�' '�' does not have the form ^[a-z]+$",
+    ]
+
+
 def test_a_long_value_is_shortened() -> None:
     found = read(f"flag: {'x' * 1000}\n")
     found.check(Outer, found.value, ())
@@ -340,4 +349,10 @@ def test_of_too_many_allowed_names_the_first_are_listed() -> None:
     total = MOST_NAMES + 1
     assert unknown("thing", "?", names) == (
         f"unknown thing '?'; allowed: {listed}, ... ({total} in all)"
+    )
+
+
+def test_an_allowed_name_of_more_than_one_word_is_escaped() -> None:
+    assert unknown("thing", "?", ["opencl:pocl", "a\nb"]) == (
+        "unknown thing '?'; allowed: opencl:pocl, 'a\\nb'"
     )

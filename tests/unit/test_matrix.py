@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from backends import registry
 from gate.errors import MatrixError
@@ -483,10 +484,10 @@ def test_the_schema_has_every_feature_backend_dialect_and_fixture_model() -> Non
     assert product["candidates"]["items"]["enum"] == list(registry.backend_names())
     assert product["dialects"]["items"]["enum"] == list(FEATURE.dialects)
     assert product["options"]["items"] == {"$ref": "#/$defs/FloatAdmOptions"}
-    models = [FileFixture, *generators().values()]
+    models: list[type[BaseModel]] = [FileFixture, *generators().values()]
     assert {model.__name__ for model in models} <= whole["$defs"].keys()
 
 
 def test_the_committed_schema_is_that_of_the_models() -> None:
     committed = (ROOT / "matrices" / "schema.json").read_text("utf-8")
-    assert json.loads(committed) == schema(), "write it: python -m gate.matrix"
+    assert json.loads(committed) == schema(), "write it: parity-gate schema > matrices/schema.json"

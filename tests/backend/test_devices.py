@@ -1,0 +1,154 @@
+"""What every device and its twin must do, whatever runtime is behind them."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from stills import noise
+
+from backends import exactness, opencl, registry
+from backends.base import CompilationFailed, Inexact, Refused, Scores, Unavailable
+from backends.features.float_adm import FEATURE
+from backends.features.float_adm.spec import FloatAdmOptions
+from backends.features.float_adm.twin import Workspace
+
+if TYPE_CHECKING:
+    from backends.base import Backend
+    from backends.device import DeviceBackend
+
+DEBUG = FloatAdmOptions(debug=True)
+PROPERTIES = [
+    "float a*b+c is two operations",
+    "float division is correctly rounded",
+    "denormals are kept",
+    "NaN compares as unordered",
+    "double rounds to nearest float",
+    "float bits pass as integers",
+    "double a*b+c is two operations",
+]
+
+
+def same(left: Scores, right: Scores) -> bool:
+    return left.names == right.names and left.values.tobytes() == right.values.tobytes()
+
+
+def test_a_device_passes_the_exactness_probe(device_backend: DeviceBackend) -> None:
+    wrong = exactness.probe(device_backend._device)  # noqa: SLF001 - the probe needs the device itself
+    assert len(wrong) == 7
+    assert set(wrong.values()) == {0}
+
+
+def test_facts_name_device_driver_compiler_and_flags(device_backend: Backend) -> None:
+    facts = device_backend.facts()
+    for what in ("device", "driver", "compiler", "exactness flags"):
+        assert facts[what]
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3, 4, 5])
+def test_a_batch_boundary_changes_no_bit(
+    device_backend: DeviceBackend, frames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frames one by one, in twos and all at once, around the boundary at two frames."""
+    clip = noise(37, 29, frames)
+    per_frame = 4 * sum(Workspace.floats(clip.width, clip.height).values())
+    whole = device_backend.compute(FEATURE, "ieee-single", DEBUG, clip)
+    for batch in (1, 2):
+        monkeypatch.setattr(device_backend._device, "memory_budget", batch * per_frame)  # noqa: SLF001 - the batch is the device's
+        assert same(whole, device_backend.compute(FEATURE, "ieee-single", DEBUG, clip))
+    assert same(whole, FEATURE.reference("ieee-single", DEBUG, clip))
+
+
+@pytest.mark.parametrize("width", [63, 64, 65, 127, 128, 129])
+@pytest.mark.parametrize("height", [17, 31, 32, 33])
+def test_sizes_around_a_work_group_agree_with_the_reference(
+    device_backend: Backend, width: int, height: int
+) -> None:
+    clip = noise(width, height, 1, 10)
+    for dialect in ("rcpss-double", "ieee-single"):
+        twin = device_backend.compute(FEATURE, dialect, DEBUG, clip)
+        assert same(twin, FEATURE.reference(dialect, DEBUG, clip))
+
+
+def test_another_p_norm_is_refused_in_one_sentence(device_backend: Backend) -> None:
+    options = FloatAdmOptions(adm_p_norm=2.5)
+    with pytest.raises(Refused, match=r"^adm_p_norm 2\.5 is not computed on devices yet"):
+        device_backend.compute(FEATURE, "ieee-single", options, noise(17, 17, 1))
+
+
+def test_a_kernel_that_does_not_compile_shows_the_compilers_log(
+    device_backend: DeviceBackend,
+) -> None:
+    with pytest.raises(CompilationFailed, match="do not compile") as failure:
+        FEATURE.twin(device_backend._device, "KERNEL broken(int x) { return undeclared; }")  # noqa: SLF001 - twins take a device
+    assert "undeclared" in failure.value.log
+
+
+def test_memory_is_poisoned_until_a_kernel_writes_it(device_backend: DeviceBackend) -> None:
+    device = device_backend._device  # noqa: SLF001 - the test is about the device
+    buffer = device.empty(4 * 5)
+    assert np.isnan(device.download(buffer, (5,), np.dtype(np.float32))).all()
+
+
+@pytest.mark.parametrize("property_", PROPERTIES)
+def test_a_failing_probe_names_the_property(
+    property_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spoil one of seven results, as a wrong flag would."""
+    order = iter(range(7))
+    plain = exactness._wrong  # noqa: SLF001 - the fault goes between device and probe
+
+    def spoiled(got: Any, wanted: Any) -> int:  # noqa: ANN401 - arrays of two types
+        return plain(got * 2 if next(order) == PROPERTIES.index(property_) else got, wanted)
+
+    monkeypatch.setattr(exactness, "_wrong", spoiled)
+    with pytest.raises(Inexact, match=re.escape(property_)):
+        registry.open_backend("opencl:pocl")
+
+
+class FakePlatform:
+    """As many devices of one platform as a test wants."""
+
+    name = opencl.PLATFORMS["opencl:intel"]
+    version = "OpenCL 9"
+
+    def __init__(self, names: list[str], **more: int) -> None:
+        self.devices = [SimpleNamespace(name=name, platform=self, **more) for name in names]
+
+    def get_devices(self) -> list[SimpleNamespace]:
+        return self.devices
+
+
+@pytest.fixture
+def platforms(monkeypatch: pytest.MonkeyPatch) -> list[FakePlatform]:
+    pyopencl = pytest.importorskip("pyopencl")
+    found: list[FakePlatform] = []
+    monkeypatch.setattr(pyopencl, "get_platforms", lambda: found)
+    return found
+
+
+def test_a_platform_that_is_not_here_is_unavailable(platforms: list[FakePlatform]) -> None:
+    platforms.append(FakePlatform(["a"]))
+    with pytest.raises(Unavailable, match=r"no device of .*'NVIDIA CUDA'; platforms here: Intel"):
+        registry.open_backend("opencl:nvidia")
+
+
+def test_a_name_that_matches_two_devices_is_an_error(platforms: list[FakePlatform]) -> None:
+    platforms.append(FakePlatform(["first", "second"]))
+    with pytest.raises(RuntimeError, match=r"opencl:intel matches 2 devices: first .* second"):
+        registry.open_backend("opencl:intel")
+
+
+def test_a_device_without_doubles_is_unavailable(platforms: list[FakePlatform]) -> None:
+    platforms.append(FakePlatform(["small"], double_fp_config=0))
+    with pytest.raises(Unavailable, match="small has no double precision"):
+        registry.open_backend("opencl:intel")
+
+
+def test_a_device_with_sloppy_division_is_unavailable(platforms: list[FakePlatform]) -> None:
+    platforms.append(FakePlatform(["rough"], double_fp_config=63, single_fp_config=63))
+    with pytest.raises(Unavailable, match="rough cannot divide with correct rounding"):
+        registry.open_backend("opencl:intel")

@@ -1,0 +1,79 @@
+"""Faulty twins, standing in for `opencl:pocl` in cells of matrices/pr.yaml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backends.cpu import Cpu
+from gate import matrix, plan, runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from backends.base import Backend, Clip, Feature, Options, Scores
+    from gate.model import Cell, Result, Run
+
+PR = Path(__file__).parents[2] / "matrices" / "pr.yaml"
+CANDIDATE = "opencl:pocl"
+
+
+@dataclass
+class Planted:
+    """A backend with a fault between the device and the gate: in its source or in its scores."""
+
+    inner: Backend
+    cause: str
+    kernels: Callable[[str], str] = str
+    scores: Callable[[Scores], Scores] | None = None
+    name: str = CANDIDATE
+
+    def facts(self) -> Mapping[str, str]:
+        return {"planted": self.cause}
+
+    def compute(self, feature: Feature, dialect: str, options: Options, clip: Clip) -> Scores:
+        computed = self.inner.compute(self.faulty(feature), dialect, options, clip)
+        return computed if self.scores is None else self.scores(computed)
+
+    def faulty(self, feature: Feature) -> Feature:
+        """Return the feature with this fault in its kernels, under a name of its own."""
+        plant = self
+
+        class Faulty(type(feature)):  # type: ignore[misc] # a class made while running
+            name = f"{feature.name} with {plant.cause}"
+
+            def kernel_source(self) -> str:
+                return plant.kernels(feature.kernel_source())
+
+        return Faulty()  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Leave the shared inner backend open."""
+
+
+class Quiet:
+    """Progress that nobody watches."""
+
+    def starts(self, cell: Cell) -> None:
+        """Ignore it."""
+
+    def done(self, result: Result) -> None:
+        """Ignore it."""
+
+
+def run_gate(candidate: Backend, *globs: str) -> Run:
+    """Run cells of pr.yaml for real, with `candidate` in place of opencl:pocl."""
+    loaded = matrix.load(PR)
+    planned = plan.plan(loaded)
+    cells = plan.select(planned, [f"{glob}/{CANDIDATE}" for glob in globs])
+    assert cells
+    return runner.run(
+        loaded,
+        cells,
+        selection=globs,
+        planned=len(planned),
+        required=(),
+        open_backend=lambda name: Cpu() if name == "cpu" else candidate,
+        progress=Quiet(),
+    )
