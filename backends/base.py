@@ -41,10 +41,25 @@ class CompilationFailed(Exception):  # noqa: N818 - reads as what happened
 class Clip(Protocol):
     """A picture pair: luma of `ref` and `dist`, readable in any batch of frames."""
 
-    width: int
-    height: int
-    bit_depth: int
-    frames: int
+    @property
+    def width(self) -> int:
+        """Luma samples of a row."""
+        ...
+
+    @property
+    def height(self) -> int:
+        """Luma rows of a frame."""
+        ...
+
+    @property
+    def bit_depth(self) -> int:
+        """Bits of a sample: 8, 10, 12 or 16."""
+        ...
+
+    @property
+    def frames(self) -> int:
+        """Number of frames, at least 1."""
+        ...
 
     def read(self, first: int, count: int) -> tuple[Luma, Luma]:
         """Return frames first .. first+count-1 of (ref, dist).

@@ -15,8 +15,6 @@ import typer
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
-from rich.table import Table
-from rich.text import Text
 
 from backends import registry
 from backends.base import Unavailable
@@ -122,7 +120,7 @@ def list_cells(matrix: MatrixArgument, cell: CellOption = None) -> None:
     if not sys.stdout.isatty():
         _say("\n".join(cell.id for cell in selected))
         return
-    _say(_rendered(_cell_table(selected)))
+    _say(_table(selected))
     _say(f"{len(selected)} of {len(cells)} cells, {sum(cell.scores for cell in selected)} scores")
 
 
@@ -257,13 +255,12 @@ def _progress(total: int) -> Iterator[_Bar]:
         yield _Bar(bars, bars.add_task("", total=total))
 
 
-def _cell_table(cells: tuple[Cell, ...]) -> Table:
-    table = Table("cell", box=None)
-    table.add_column("scores", justify="right")
-    table.add_column("skipped because")
-    for cell in cells:
-        table.add_row(Text(cell.id), str(cell.scores), Text(printable(cell.skip)))
-    return table
+def _table(cells: tuple[Cell, ...]) -> str:
+    """Return one line per cell, never cut, for ids are there to be copied."""
+    width = max(len(cell.id) for cell in cells)
+    lines = [f"{'cell':{width}}  scores  skipped because"]
+    lines += [f"{cell.id:{width}}  {cell.scores:6}  {printable(cell.skip)}" for cell in cells]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _section(title: str, facts: Mapping[str, str]) -> None:

@@ -3,12 +3,13 @@ typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 
-#define KERNEL extern "C" __global__ void    // a device entry point
+#define KERNEL extern "C" __global__ void          // a device entry point
 #define FUNCTION static __device__ __forceinline__ // a device function
-#define GLOBAL                               // pointer into device memory
-#define ID(axis) (axis == 0 ? (int)(blockIdx.x * blockDim.x + threadIdx.x) \
-                : axis == 1 ? (int)(blockIdx.y * blockDim.y + threadIdx.y) \
-                            : (int)(blockIdx.z * blockDim.z + threadIdx.z)) // work item index
+#define GLOBAL                                     // pointer into device memory
+#define ID(axis)                                                                                   \
+    (axis == 0   ? (int)(blockIdx.x * blockDim.x + threadIdx.x)                                    \
+     : axis == 1 ? (int)(blockIdx.y * blockDim.y + threadIdx.y)                                    \
+                 : (int)(blockIdx.z * blockDim.z + threadIdx.z)) // work item index
 
 FUNCTION uint as_uint(float value) { return __float_as_uint(value); }
 FUNCTION float as_float(uint bits) { return __uint_as_float(bits); }

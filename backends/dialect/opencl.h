@@ -3,8 +3,8 @@
 // The only guard against fused a*b+c under OpenCL: no build option does it.
 #pragma OPENCL FP_CONTRACT OFF
 
-#define KERNEL __kernel void     // a device entry point
-#define FUNCTION static inline   // a device function
-#define GLOBAL __global          // pointer into device memory
+#define KERNEL __kernel void                // a device entry point
+#define FUNCTION static inline              // a device function
+#define GLOBAL __global                     // pointer into device memory
 #define ID(axis) ((int)get_global_id(axis)) // index of the work item, axis 0 to 2
 // Built in: uchar, ushort, uint, as_uint, as_float, fabs.

@@ -1,8 +1,8 @@
 // One kernel that shows what a compiler's flags did to plain arithmetic; backends/exactness.py
 // holds the results against IEEE 754 on thousands of inputs.
 KERNEL probe(GLOBAL const float *a, GLOBAL const float *b, GLOBAL const float *c,
-             GLOBAL const double *wide_a, GLOBAL const double *wide_b,
-             GLOBAL const double *wide_c, GLOBAL float *narrow, GLOBAL double *wide, int count)
+             GLOBAL const double *wide_a, GLOBAL const double *wide_b, GLOBAL const double *wide_c,
+             GLOBAL float *narrow, GLOBAL double *wide, int count)
 {
     const int i = ID(0);
     if (i >= count || ID(1) > 0 || ID(2) > 0)

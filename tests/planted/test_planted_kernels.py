@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from planting import Planted, run_gate
 
-from backends import opencl, registry
+from backends import exactness, opencl, registry
 from backends.base import Inexact
 from backends.device import DeviceBackend
 from backends.features.float_adm import twin
@@ -108,7 +108,7 @@ def test_weights_of_the_other_precision_fail_every_named_cell(
 @pytest.fixture
 def contracting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lose the pragma: PoCL then fuses a*b+c."""
-    right = opencl.prelude("opencl.h")
+    right = exactness.prelude("opencl.h")
     wrong = right.replace(opencl.CONTRACTION, "")
     assert wrong != right
     monkeypatch.setattr(opencl, "prelude", lambda _: wrong)

@@ -28,7 +28,7 @@ D = np.float64
 
 
 def bits(pattern: int) -> np.float32:
-    return np.array([pattern], np.uint32).view(np.float32)[0]
+    return F(np.array([pattern], np.uint32).view(np.float32)[0])
 
 
 LOW = [bits(0x3EF746EA), bits(0x3F5625EF), bits(0x3E6585F8), bits(0xBE0483EE)]
@@ -125,8 +125,8 @@ def barten(scale: int, nvd: float, rdh: int, mult: float, weights: str) -> np.fl
     m = F(0)
     for ui, vi in zip(B_U, B_V, strict=True):
         m = F(float(m) + float(ui) * math.exp(-float(vi) * float(f) if wide else float(-vi * f)))
-    rod = math.pow(float(B_S[1] / F(100.0)), float(B_S[2])) + 1.0
-    rod = F(float(B_S[0]) * math.pow(rod, -float(B_S[3])))
+    ratio = math.pow(float(B_S[1] / F(100.0)), float(B_S[2])) + 1.0
+    rod = F(float(B_S[0]) * math.pow(ratio, -float(B_S[3])))
     if wide:
         return F(float(c) * float(m) * float(rod) * mult)
     return F(float(c * m * rod) * mult)

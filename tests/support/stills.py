@@ -23,15 +23,15 @@ class Clip:
 
     @property
     def frames(self) -> int:
-        return self.ref.shape[0]
+        return int(self.ref.shape[0])
 
     @property
     def height(self) -> int:
-        return self.ref.shape[1]
+        return int(self.ref.shape[1])
 
     @property
     def width(self) -> int:
-        return self.ref.shape[2]
+        return int(self.ref.shape[2])
 
     def read(self, first: int, count: int) -> tuple[Luma, Luma]:
         assert 0 <= first < first + count <= self.frames

@@ -73,8 +73,7 @@ KERNEL decouple(GLOBAL const float *bands, GLOBAL float *signals, GLOBAL const u
         const int same = same_direction(ref[0], ref[area], dist[0], dist[area]);
         for (int band = 0; band < 3; band++) {
             const float t = dist[band * area];
-            const float r =
-                restored_sample(ref[band * area], t, same, gain_limit, rcpss, table);
+            const float r = restored_sample(ref[band * area], t, same, gain_limit, rcpss, table);
             restored[band * area] = r;
             additive[band * area] = t - r;
         }

@@ -3,7 +3,7 @@
 FUNCTION float band_threshold(GLOBAL const float *weighted, GLOBAL const float *filtered, int x,
                               int y, int width, int height)
 {
-    const int west = x == 0 ? 1 : x - 1; // mirror in front
+    const int west = x == 0 ? 1 : x - 1;         // mirror in front
     const int east = x == width - 1 ? x : x + 1; // clamp behind
     GLOBAL const float *north = filtered + (size_t)(y == 0 ? 1 : y - 1) * width;
     GLOBAL const float *middle = filtered + (size_t)y * width;

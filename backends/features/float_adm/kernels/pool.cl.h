@@ -4,10 +4,7 @@
 // Nine sums a frame: den h, v, d; num h, v, d; aim h, v, d.
 #define SLOTS 9
 
-FUNCTION float cube(float z)
-{
-    return (z * z) * z;
-}
+FUNCTION float cube(float z) { return (z * z) * z; }
 
 FUNCTION float above(float value, float threshold)
 {
@@ -17,9 +14,9 @@ FUNCTION float above(float value, float threshold)
 
 // One work item per sample of the window, whose corner is (left, top). Terms are stored slot,
 // column, row, so that neighbouring rows lie side by side for row_sums.
-KERNEL terms(GLOBAL const float *bands, GLOBAL const float *signals,
-             GLOBAL const float *thresholds, GLOBAL float *output, float weight_hv,
-             float weight_d, int bypass, int width, int height, int left, int top, int frames)
+KERNEL terms(GLOBAL const float *bands, GLOBAL const float *signals, GLOBAL const float *thresholds,
+             GLOBAL float *output, float weight_hv, float weight_d, int bypass, int width,
+             int height, int left, int top, int frames)
 {
     const int column = ID(0), row = ID(1), frame = ID(2);
     const int columns = width - 2 * left, rows = height - 2 * top;

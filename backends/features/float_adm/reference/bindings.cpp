@@ -145,8 +145,8 @@ NB_MODULE(_reference, module)
     module.attr("COMPILER") = REFERENCE_COMPILER;
     module.attr("FLAGS") = REFERENCE_FLAGS;
     module.def("compute", &compute, nb::arg("ref"), nb::arg("dist"), nb::arg("bit_depth"),
-               nb::arg("options"), nb::arg("rcpss"), nb::arg("double_weights"),
-               nb::arg("threads"), nb::arg("scores"), nb::arg("unset"),
+               nb::arg("options"), nb::arg("rcpss"), nb::arg("double_weights"), nb::arg("threads"),
+               nb::arg("scores"), nb::arg("unset"),
                "Fill scores (frames, 18) float64 and unset (frames, 18) bool from ref and dist\n"
                "(frames, height, width), uint8 at 8 bits and uint16 above.");
 }

@@ -59,8 +59,8 @@ void decouple(const Bands &ref, const Bands &dist, double gain_limit, bool rcpss
     restored.assign(3, Plane(width, height));
     additive.assign(3, Plane(width, height));
     for (std::size_t i = 0; i < ref[0].samples.size(); i++) {
-        const bool flag = aligned(ref[0].samples[i], ref[1].samples[i], dist[0].samples[i],
-                                  dist[1].samples[i]);
+        const bool flag =
+            aligned(ref[0].samples[i], ref[1].samples[i], dist[0].samples[i], dist[1].samples[i]);
         for (int band = 0; band < 3; band++) {
             const float t = dist[band].samples[i];
             const float r = restore(ref[band].samples[i], t, flag, gain_limit, rcpss);

@@ -43,9 +43,9 @@ static Plane horizontal(const Plane &input, const float taps[4])
         const float *in = input.row(y);
         float *out = output.row(y);
         for (int x = 0; x < output.width; x++)
-            out[x] = filter(taps, in[mirrored(2 * x - 1, input.width)],
-                            in[mirrored(2 * x, input.width)], in[mirrored(2 * x + 1, input.width)],
-                            in[mirrored(2 * x + 2, input.width)]);
+            out[x] =
+                filter(taps, in[mirrored(2 * x - 1, input.width)], in[mirrored(2 * x, input.width)],
+                       in[mirrored(2 * x + 1, input.width)], in[mirrored(2 * x + 2, input.width)]);
     }
     return output;
 }

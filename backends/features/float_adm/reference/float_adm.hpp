@@ -69,8 +69,8 @@ Plane to_float(const void *samples, int width, int height, int bit_depth);
 Plane dwt(const Plane &input, Bands *bands);
 
 // 6.2: splits dist into what restores ref and what is added to it.
-void decouple(const Bands &ref, const Bands &dist, double gain_limit,
-              bool rcpss, Bands &restored, Bands &additive);
+void decouple(const Bands &ref, const Bands &dist, double gain_limit, bool rcpss, Bands &restored,
+              Bands &additive);
 
 // 6.3: CSF weights of the bands h, v, d of a scale.
 std::array<float, 3> csf_weights(int scale, const Options &options, bool double_weights);
@@ -82,8 +82,8 @@ void apply_csf(Bands &bands, const std::array<float, 3> &weights);
 Plane masking_threshold(const Bands &weighted);
 
 // 6.6, 6.7: pooled energy of |weight * band|.
-float pool_energy(const Bands &bands, const std::array<float, 3> &weights,
-                  double p_norm, double noise_weight);
+float pool_energy(const Bands &bands, const std::array<float, 3> &weights, double p_norm,
+                  double noise_weight);
 
 // 6.6, 6.7: pooled energy of what exceeds the threshold; a null threshold is 0.
 float pool_masked(const Bands &weighted, const Plane *threshold, double p_norm,

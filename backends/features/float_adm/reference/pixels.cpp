@@ -5,8 +5,7 @@
 
 namespace float_adm {
 
-template <class Sample>
-static void convert(const Sample *samples, float divisor, Plane &plane)
+template <class Sample> static void convert(const Sample *samples, float divisor, Plane &plane)
 {
     for (std::size_t i = 0; i < plane.samples.size(); i++)
         plane.samples[i] = static_cast<float>(samples[i]) / divisor + -128.0f;

@@ -61,8 +61,7 @@ float pool_energy(const Bands &bands, const std::array<float, 3> &weights, doubl
     return root_of_bands(totals, window.area(), p_norm, noise_weight);
 }
 
-float pool_masked(const Bands &weighted, const Plane *threshold, double p_norm,
-                  double noise_weight)
+float pool_masked(const Bands &weighted, const Plane *threshold, double p_norm, double noise_weight)
 {
     const Window window(weighted[0]);
     std::array<float, 3> totals;

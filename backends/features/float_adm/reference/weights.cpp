@@ -84,8 +84,7 @@ static float barten(int scale, double r, double factor, bool double_weights)
                                         : static_cast<double>(p[0] * f);
     const float alpha = rounded(1.0 + std::pow(reach, static_cast<double>(p[1])));
     const double u = double_weights ? static_cast<double>(f) / 7.0 : static_cast<double>(f / 7.0f);
-    const float beta =
-        rounded(1.0 / std::pow(1.0 - std::exp(-(u * u)), static_cast<double>(p[2])));
+    const float beta = rounded(1.0 / std::pow(1.0 - std::exp(-(u * u)), static_cast<double>(p[2])));
     const double noise = double_weights ? static_cast<double>(alpha) * static_cast<double>(beta)
                                         : static_cast<double>(alpha * beta);
     const float c = rounded(p[3] / std::pow(noise, 0.5));
