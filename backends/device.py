@@ -23,10 +23,10 @@ class DeviceBackend:
         Raises:
             Inexact: the device does not compute plain arithmetic as IEEE 754 says.
         """
-        exactness.check(name, device)
+        shown = exactness.check(name, device)
         self.name = name
         self._device = device
-        self._facts = facts
+        self._facts = {**facts, "exactness probe": shown}
         self._release = release
         self._twins: dict[str, Twin] = {}
 

@@ -124,9 +124,14 @@ class FakePlatform:
 
 @pytest.fixture
 def platforms(monkeypatch: pytest.MonkeyPatch) -> list[FakePlatform]:
-    pyopencl = pytest.importorskip("pyopencl")
+    """Put a driver of the test's own making in PyOpenCL's place."""
     found: list[FakePlatform] = []
-    monkeypatch.setattr(pyopencl, "get_platforms", lambda: found)
+    driver = SimpleNamespace(
+        get_platforms=lambda: found,
+        LogicError=RuntimeError,
+        device_fp_config=SimpleNamespace(CORRECTLY_ROUNDED_DIVIDE_SQRT=128),
+    )
+    monkeypatch.setattr(opencl, "_import_pyopencl", lambda: driver)
     return found
 
 
