@@ -12,7 +12,7 @@ import numpy as np
 
 from backends.base import Buffer, CompilationFailed, Unavailable
 from backends.device import DeviceBackend
-from backends.exactness import prelude
+from backends.exactness import prelude, prelude_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -189,6 +189,7 @@ def open_backend(name: str) -> DeviceBackend:
         "compiler": "NVRTC {}.{}".format(*cupy.cuda.nvrtc.getVersion()),
         "CuPy": cupy.__version__,
         "exactness flags": " ".join(FLAGS),
+        "prelude": prelude_hash("cuda.h"),
     }
     device = CudaDevice(cupy)
     return DeviceBackend(name, device, facts, release=device.release)

@@ -5,6 +5,7 @@ A wrong compiler flag is then reported as a wrong flag and not as four hundred m
 
 from __future__ import annotations
 
+import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,11 @@ COUNT = 4096  # one input can agree by chance: contraction changes about one in 
 def prelude(name: str) -> str:
     """Return the text of `backends/dialect/<name>`."""
     return (resources.files("backends") / "dialect" / name).read_text("utf-8")
+
+
+def prelude_hash(name: str) -> str:
+    """Return the sha256 of a prelude, for reports."""
+    return f"sha256 {hashlib.sha256(prelude(name).encode()).hexdigest()}"
 
 
 def probe(device: Device) -> dict[str, int]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from backends.base import Buffer, CompilationFailed, Unavailable
 from backends.device import DeviceBackend
-from backends.exactness import prelude
+from backends.exactness import prelude, prelude_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -202,5 +202,6 @@ def open_backend(name: str) -> DeviceBackend:
         "compiler": device.opencl_c_version,
         "PyOpenCL": pyopencl.VERSION_TEXT,
         "exactness flags": " ".join((*FLAGS, CONTRACTION)),
+        "prelude": prelude_hash("opencl.h"),
     }
     return DeviceBackend(name, OpenClDevice(device), facts, release=lambda: None)

@@ -129,3 +129,13 @@ def test_contraction_fails_every_named_cell_where_no_probe_stops_it(
     assert isinstance(faulty, DeviceBackend)
     run = run_gate(faulty, "float_adm/*/debug/bbb_63x65_420p8", "float_adm/*/debug/noise_17x17_8")
     assert [r.status for r in run.results] == [Status.FAIL] * 8
+
+
+def test_a_kernel_that_does_not_compile_is_an_error_with_the_compilers_log(pocl: Backend) -> None:
+    broken = Planted(pocl, "broken", kernels=lambda source: source + "KERNEL k() { undeclared; }")
+    run = run_gate(broken, "float_adm/ieee-single/debug/noise_17x17_8")
+    (result,) = run.results
+    assert result.status is Status.ERROR
+    assert result.reason == "the kernels do not compile under OpenCL"
+    assert "undeclared" in result.detail
+    assert run.exit_code is ExitCode.ERROR
