@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # In the order of the data flow; each file may use the functions of those before it.
 KERNEL_FILES = ("pixels", "dwt", "decouple", "csf", "mask", "pool")
 
+MEMORY_BUDGET = 2 << 30  # bytes, for all frames that are computed at a time
+BYTES_PER_SAMPLE = 24  # of luma: 19 in the reference's planes at 3840x2160, the rest for the clip
+
 
 def checked_options(options: Options) -> spec.FloatAdmOptions:
     """Return the options as this feature's own, or raise TypeError."""
@@ -26,6 +29,12 @@ def checked_options(options: Options) -> spec.FloatAdmOptions:
         message = f"float_adm was given {type(options).__name__}"
         raise TypeError(message)
     return options
+
+
+def _threads(samples: int) -> int:
+    """Return how many frames of so many luma samples are computed at a time."""
+    fitting = MEMORY_BUDGET // (BYTES_PER_SAMPLE * samples)
+    return max(1, min(len(os.sched_getaffinity(0)), fitting))
 
 
 class FloatAdm(Feature):
@@ -47,7 +56,7 @@ class FloatAdm(Feature):
         return checked_options(options).name()
 
     def reference(self, dialect: str, options: Options, clip: Clip) -> Scores:
-        """Compute the clip with the compiled reference, frames in parallel on all processors.
+        """Compute the clip with the compiled reference, frames in parallel on threads.
 
         Raises:
             Refused: an rcpss dialect where the processor has no RCPSS.
@@ -60,7 +69,7 @@ class FloatAdm(Feature):
             raise Refused(message)
         shape = (clip.frames, len(spec.SCORES + spec.DEBUG_SCORES))
         values, unset = np.empty(shape, np.float64), np.empty(shape, np.bool_)
-        threads = os.cpu_count() or 1
+        threads = _threads(clip.width * clip.height)
         for first in range(0, clip.frames, threads):
             count = min(threads, clip.frames - first)
             ref, dist = clip.read(first, count)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SLOTS = 9  # den h, v, d; num h, v, d; aim h, v, d: as in kernels/pool.cl.h
 FLOAT = 4  # bytes
+BATCH = 1024  # frames at most: a launch has six planes a frame, and CUDA's grid ends at 65535
 CUBE = 3.0  # the one adm_p_norm whose energies need no C library
 
 
@@ -103,7 +104,7 @@ class FloatAdmTwin:
             raise Refused(message)
         settings = self._settings(dialect, options)
         per_frame = FLOAT * sum(Workspace.floats(clip.width, clip.height).values())
-        batch = max(1, min(clip.frames, self._device.memory_budget // per_frame))
+        batch = max(1, min(clip.frames, BATCH, self._device.memory_budget // per_frame))
         workspace = Workspace.allocate(self._device, clip.width, clip.height, batch)
         rows = []
         for first in range(0, clip.frames, batch):
