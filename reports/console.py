@@ -80,6 +80,7 @@ def _grid(title: str, results: list[Result]) -> Table:
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
+        collapse_padding=True,  # a long fixture and four dialects fit 80 columns
     )
     dialects = dict.fromkeys(result.cell.dialect for result in results)
     grid.add_column("fixture", overflow="fold")
