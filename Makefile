@@ -7,21 +7,30 @@
 
 PYTHON ?= python3
 VENV := .venv
+comma := ,
 CUDA := $(shell sh ci/cuda-extra.sh)
 EXTRAS ?= opencl$(addprefix $(comma),$(CUDA))
-comma := ,
+# A GPU that is there must run, unless EXTRAS leaves it out.
+REQUIRE := --require opencl:pocl $(if $(CUDA),$(if $(findstring cuda,$(EXTRAS)),--require cuda))
+# On a machine with several GPUs the first is the candidate.
+export CUDA_VISIBLE_DEVICES ?= 0
+
+PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard backends/*.cpp) \
            $(wildcard backends/features/*/reference/*)
+# A mark stands for an environment that can do its part, made with this Python and these extras.
+MARK := $(VENV)/$(subst /,_,$(PYTHON))-$(subst $(comma),-,$(EXTRAS))
 
 .PHONY: gate test lint clean
+.NOTPARALLEL:
 
-gate: $(VENV)/gate
-	@$(VENV)/bin/parity-gate run matrices/pr.yaml --require opencl:pocl $(if $(CUDA),--require cuda)
+gate: $(MARK)
+	@$(VENV)/bin/parity-gate run matrices/pr.yaml $(REQUIRE)
 
-test: $(VENV)/test
+test: $(MARK)-test
 	@$(VENV)/bin/python -m pytest -q
 
-lint: $(VENV)/lint
+lint: $(MARK)-lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
@@ -31,18 +40,19 @@ lint: $(VENV)/lint
 clean:
 	rm -rf $(VENV) build out
 
-# Each mark is an environment that can do its part; an editable install runs the checkout itself.
-$(VENV)/gate: $(SOURCES)
+# An editable install runs the checkout itself; only a change of SOURCES builds again.
+$(MARK): $(SOURCES)
 	@sh ci/check-tools.sh $(PYTHON)
 	@echo "building the reference and installing $(EXTRAS) into $(VENV) (once)"
+	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@$(PIP) -e '.[$(EXTRAS)]'
 	@touch $@
 
-$(VENV)/test: $(VENV)/gate
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),dev]'
+$(MARK)-test: $(MARK)
+	@$(PIP) -e '.[$(EXTRAS),dev]'
 	@touch $@
 
-$(VENV)/lint: $(VENV)/test
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),lint]'
+$(MARK)-lint: $(MARK)-test
+	@$(PIP) -e '.[$(EXTRAS),lint]'
 	@touch $@

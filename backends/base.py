@@ -22,7 +22,7 @@ class Unavailable(Exception):  # noqa: N818 - a state of this machine, not a mis
 
 
 class Refused(Exception):  # noqa: N818 - a declared limit, not a mistake
-    """A backend is here but declines this dialect or these options; the text says why."""
+    """Something is here but declines: a dialect, options, a clip, an ambiguous name; says why."""
 
 
 class Inexact(Exception):  # noqa: N818 - a state of this device, not a mistake
@@ -101,6 +101,26 @@ class Feature(ABC):
     bit_depths: ClassVar[tuple[int, ...]]
     smallest: ClassVar[int]  # smallest width and height with a defined result
 
+    def require(self, dialect: str, clip: Clip) -> None:
+        """Refuse what this feature does not have, before any arithmetic.
+
+        Raises:
+            Refused: an unknown dialect, a bit depth or a size without a defined result.
+        """
+        if dialect not in self.dialects:
+            message = f"dialect {dialect!r} is unknown; allowed: {', '.join(self.dialects)}"
+            raise Refused(message)
+        if clip.bit_depth not in self.bit_depths:
+            allowed = ", ".join(map(str, self.bit_depths))
+            message = f"bit_depth {clip.bit_depth} is not supported; allowed: {allowed}"
+            raise Refused(message)
+        if min(clip.width, clip.height) < self.smallest:
+            message = (
+                f"frame {clip.width}x{clip.height} is below {self.smallest}x{self.smallest}: "
+                f"{self.name} has no defined result there"
+            )
+            raise Refused(message)
+
     @abstractmethod
     def outputs(self, options: Options) -> tuple[str, ...]:
         """Return the names of the scores of one frame, in order, as libvmaf emits them."""
@@ -172,11 +192,15 @@ class Device(Protocol):
         ...
 
     def upload(self, array: NDArray[np.generic]) -> Buffer:
-        """Copy a C-ordered array to the device."""
+        """Copy an array to the device, in C order whatever its strides."""
         ...
 
     def empty(self, nbytes: int) -> Buffer:
-        """Allocate device memory; it is poisoned (every byte FF: NaN) until a kernel writes it."""
+        """Allocate device memory, poisoned."""
+        ...
+
+    def poison(self, buffer: Buffer, nbytes: int) -> None:
+        """Set the first `nbytes` to FF (NaN as float), so that what no kernel writes is seen."""
         ...
 
     def download(

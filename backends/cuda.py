@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,41 +91,60 @@ class CudaDevice:
 
     def upload(self, array: NDArray[np.generic]) -> CudaBuffer:
         """Copy an array to the device."""
-        memory = self._cupy.cuda.alloc(array.nbytes)
-        memory.copy_from_host(ctypes.c_void_p(array.ctypes.data), array.nbytes)
-        return CudaBuffer(memory, array.nbytes)
+        ordered = np.ascontiguousarray(array)
+        memory = self._cupy.cuda.alloc(ordered.nbytes)
+        memory.copy_from_host(ctypes.c_void_p(ordered.ctypes.data), ordered.nbytes)
+        return CudaBuffer(memory, ordered.nbytes)
 
     def empty(self, nbytes: int) -> CudaBuffer:
         """Allocate poisoned memory."""
-        memory = self._cupy.cuda.alloc(nbytes)
-        memory.memset(0xFF, nbytes)
-        return CudaBuffer(memory, nbytes)
+        buffer = CudaBuffer(self._cupy.cuda.alloc(nbytes), nbytes)
+        self.poison(buffer, nbytes)
+        return buffer
+
+    def poison(self, buffer: Buffer, nbytes: int) -> None:
+        """Fill the first `nbytes` with FF, after every launch so far."""
+        _memory(buffer).memset(0xFF, nbytes)
 
     def download(
         self, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Number]
     ) -> NDArray[Number]:
         """Copy a buffer back; the copy waits for every launch before it."""
-        if not isinstance(buffer, CudaBuffer):
-            message = f"a buffer of another device: {type(buffer).__name__}"
-            raise TypeError(message)
         array = np.empty(shape, dtype)
-        buffer.memory.copy_to_host(ctypes.c_void_p(array.ctypes.data), array.nbytes)
+        _memory(buffer).copy_to_host(ctypes.c_void_p(array.ctypes.data), array.nbytes)
         return array
 
     def release(self) -> None:
-        """Give pooled memory back to the driver."""
-        self._cupy.get_default_memory_pool().free_all_blocks()
+        """Give pooled memory back to the driver; a device that has died keeps its memory."""
+        with contextlib.suppress(self._cupy.cuda.runtime.CUDARuntimeError):
+            self._cupy.cuda.runtime.deviceSynchronize()
+            self._cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _memory(buffer: Buffer) -> Any:  # noqa: ANN401 - CuPy has no types
+    """Return the cupy.cuda.MemoryPointer behind a buffer of this module."""
+    if not isinstance(buffer, CudaBuffer):
+        message = f"a buffer of another device: {type(buffer).__name__}"
+        raise TypeError(message)
+    return buffer.memory
 
 
 def _import_cupy() -> Any:  # noqa: ANN401 - CuPy has no types
-    """Import CuPy with its kernel cache in memory, so that no binary outlives the run."""
-    os.environ.setdefault("CUPY_CACHE_IN_MEMORY", "1")
+    """Import CuPy and find NVRTC, which comes apart from it."""
     try:
         import cupy  # noqa: PLC0415 - lazily, like every driver
     except ImportError as error:
         message = (
             "CuPy is not installed; pip install parity-gate[cuda12] or parity-gate[cuda13], "
             "as the driver needs"
+        )
+        raise Unavailable(message) from error
+    try:
+        cupy.cuda.nvrtc.getVersion()
+    except (ImportError, OSError, RuntimeError) as error:
+        message = (
+            f"CuPy finds no NVRTC ({str(error).partition(chr(10))[0]}); "
+            "pip install parity-gate[cuda12] or parity-gate[cuda13], as the driver needs"
         )
         raise Unavailable(message) from error
     return cupy
@@ -151,10 +169,13 @@ def _compile(nvrtc: Any, source: str, architecture: str, flags: Sequence[str]) -
     program = nvrtc.createProgram(prelude("cuda.h") + source, "kernels.cu", (), ())
     try:
         nvrtc.compileProgram(program, (*flags, f"--gpu-architecture={architecture}"))
+        machine = architecture.startswith("sm_")
+        code = nvrtc.getCUBIN(program) if machine else nvrtc.getPTX(program)
     except nvrtc.NVRTCError as error:
         message = f"the kernels do not compile under NVRTC for {architecture}"
         raise CompilationFailed(message, nvrtc.getProgramLog(program)) from error
-    code = nvrtc.getCUBIN(program) if architecture.startswith("sm_") else nvrtc.getPTX(program)
+    finally:
+        nvrtc.destroyProgram(program)
     return code if isinstance(code, bytes) else code.encode()
 
 

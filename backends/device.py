@@ -36,6 +36,7 @@ class DeviceBackend:
 
     def compute(self, feature: Feature, dialect: str, options: Options, clip: Clip) -> Scores:
         """Compute every score of every frame with the feature's twin."""
+        feature.require(dialect, clip)
         if feature.name not in self._twins:
             self._twins[feature.name] = feature.twin(self._device, feature.kernel_source())
         return self._twins[feature.name].compute(dialect, options, clip)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import shutil
 import tempfile
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from backends.base import Buffer, CompilationFailed, Unavailable
+from backends.base import Buffer, CompilationFailed, Refused, Unavailable
 from backends.device import DeviceBackend
 from backends.exactness import prelude, prelude_hash
 
@@ -112,37 +113,50 @@ class OpenClDevice:
 
     def upload(self, array: NDArray[np.generic]) -> OpenClBuffer:
         """Copy an array to the device."""
-        flags = self._cl.mem_flags
-        return OpenClBuffer(
-            self._cl.Buffer(self._context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=array)
-        )
+        flags = self._cl.mem_flags.READ_ONLY | self._cl.mem_flags.COPY_HOST_PTR
+        ordered = np.ascontiguousarray(array)
+        return OpenClBuffer(self._cl.Buffer(self._context, flags, hostbuf=ordered))
 
     def empty(self, nbytes: int) -> OpenClBuffer:
         """Allocate poisoned memory."""
-        buffer = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, nbytes)
-        self._cl.enqueue_fill_buffer(self._queue, buffer, np.array(0xFF, np.uint8), 0, nbytes)
-        return OpenClBuffer(buffer)
+        memory = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, nbytes)
+        buffer = OpenClBuffer(memory)
+        self.poison(buffer, nbytes)
+        return buffer
+
+    def poison(self, buffer: Buffer, nbytes: int) -> None:
+        """Fill the first `nbytes` (a multiple of 4) with FF, after every launch so far."""
+        pattern = np.array(0xFFFFFFFF, np.uint32)
+        self._cl.enqueue_fill_buffer(self._queue, _memory(buffer), pattern, 0, nbytes)
 
     def download(
         self, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Number]
     ) -> NDArray[Number]:
         """Copy a buffer back; the queue is in order, so every launch before has finished."""
-        if not isinstance(buffer, OpenClBuffer):
-            message = f"a buffer of another device: {type(buffer).__name__}"
-            raise TypeError(message)
         array = np.empty(shape, dtype)
-        self._cl.enqueue_copy(self._queue, array, buffer.memory)
+        self._cl.enqueue_copy(self._queue, array, _memory(buffer))
         return array
+
+
+def _memory(buffer: Buffer) -> Any:  # noqa: ANN401 - PyOpenCL has no types
+    """Return the pyopencl.Buffer behind a buffer of this module."""
+    if not isinstance(buffer, OpenClBuffer):
+        message = f"a buffer of another device: {type(buffer).__name__}"
+        raise TypeError(message)
+    return buffer.memory
+
+
+@functools.cache
+def _private_cache() -> None:
+    """Keep compiled kernels out of every cache that outlives this process."""
+    cache = tempfile.mkdtemp(prefix="parity-gate-opencl-")
+    atexit.register(shutil.rmtree, cache, ignore_errors=True)
+    os.environ.update(PYOPENCL_NO_CACHE="1", POCL_CACHE_DIR=cache)
 
 
 def _import_pyopencl() -> Any:  # noqa: ANN401 - PyOpenCL has no types
     """Import PyOpenCL with every binary cache private to this process."""
-    if "PARITY_GATE_OPENCL_CACHE" not in os.environ:
-        cache = tempfile.mkdtemp(prefix="parity-gate-opencl-")
-        atexit.register(shutil.rmtree, cache, ignore_errors=True)
-        os.environ.update(
-            PARITY_GATE_OPENCL_CACHE=cache, PYOPENCL_NO_CACHE="1", POCL_CACHE_DIR=cache
-        )
+    _private_cache()
     try:
         import pyopencl  # noqa: PLC0415 - lazily, like every driver
     except ImportError as error:
@@ -174,7 +188,7 @@ def _find_device(pyopencl: Any, name: str) -> Any:  # noqa: ANN401 - PyOpenCL ha
             f"{name} matches {len(devices)} devices: {listed}; "
             "leave one visible (OCL_ICD_VENDORS, CUDA_VISIBLE_DEVICES)"
         )
-        raise RuntimeError(message)
+        raise Refused(message)
     return devices[0]
 
 
@@ -184,7 +198,7 @@ def open_backend(name: str) -> DeviceBackend:
     Raises:
         Unavailable: PyOpenCL, the platform or a device is missing, or it has no fp64.
         Inexact: the device fails the exactness probe.
-        RuntimeError: the name matches more than one device.
+        Refused: the name matches more than one device.
     """
     pyopencl = _import_pyopencl()
     device = _find_device(pyopencl, name)

@@ -79,8 +79,8 @@ NB_MODULE(_reciprocal, module)
 {
     module.doc() = "The reciprocal estimate of this processor, as a table of 4096 float bits.";
     module.attr("HAS_RCPSS") = has_rcpss;
-    module.def("read_table", &read_table, nb::arg("table"),
+    module.def("read_table", &read_table, nb::arg("table").noconvert(),
                "Fill table (4096, uint32) with the estimates of the floats 3F800000 | i << 11.");
-    module.def("check_table", &check_table, nb::arg("table"),
+    module.def("check_table", &check_table, nb::arg("table").noconvert(),
                "Return (inputs checked, inputs where table and instruction differ).");
 }

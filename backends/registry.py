@@ -13,6 +13,7 @@ from backends import features as features_package
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
 
     from backends.base import Backend, Feature
 
@@ -27,41 +28,51 @@ class BackendModule(Protocol):
         ...
 
 
-@functools.cache
-def _modules() -> tuple[Mapping[str, BackendModule], Mapping[str, str]]:
-    """Import every module once: backends by name, and broken modules with their error."""
-    found: dict[str, BackendModule] = {}
+Modules = tuple["Mapping[str, ModuleType]", "Mapping[str, str]"]
+
+
+def _import_all(package: ModuleType) -> Modules:
+    """Import what a package holds: modules by full name, and errors of those that cannot be."""
+    found: dict[str, ModuleType] = {}
     failed: dict[str, str] = {}
-    for info in pkgutil.iter_modules(backends.__path__, "backends."):
+    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         try:
-            module = importlib.import_module(info.name)
+            found[info.name] = importlib.import_module(info.name)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is shown by name
             failed[info.name] = f"{type(error).__name__}: {error}"
-            continue
-        if hasattr(module, "NAMES"):
-            backend = cast("BackendModule", module)
-            found.update(dict.fromkeys(backend.NAMES, backend))
     return found, failed
 
 
 @functools.cache
+def _backend_modules() -> Modules:
+    return _import_all(backends)
+
+
+@functools.cache
+def _feature_modules() -> Modules:
+    return _import_all(features_package)
+
+
+def _backends() -> Mapping[str, BackendModule]:
+    """Return the module behind each backend name."""
+    modules = [module for module in _backend_modules()[0].values() if hasattr(module, "NAMES")]
+    return {name: cast("BackendModule", module) for module in modules for name in module.NAMES}
+
+
 def features() -> Mapping[str, Feature]:
     """Return every feature by name."""
-    found = {}
-    for info in pkgutil.iter_modules(features_package.__path__, "backends.features."):
-        feature: Feature = importlib.import_module(info.name).FEATURE
-        found[feature.name] = feature
-    return found
+    found: list[Feature] = [module.FEATURE for module in _feature_modules()[0].values()]
+    return {feature.name: feature for feature in found}
 
 
 def backend_names() -> tuple[str, ...]:
     """Return every name that a matrix may use, whether or not it is on this machine."""
-    return tuple(_modules()[0])
+    return tuple(_backends())
 
 
 def broken() -> Mapping[str, str]:
-    """Return the modules that could not be imported, with the error."""
-    return _modules()[1]
+    """Return the modules of backends and features that cannot be imported, with the error."""
+    return {**_backend_modules()[1], **_feature_modules()[1]}
 
 
 def open_backend(name: str) -> Backend:
@@ -72,7 +83,7 @@ def open_backend(name: str) -> Backend:
         Inexact: its device fails the exactness probe.
         KeyError: there is no such name.
     """
-    modules = _modules()[0]
+    modules = _backends()
     if name not in modules:
         close = difflib.get_close_matches(name, modules, 1)
         hint = f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(modules)}"

@@ -7,6 +7,8 @@ fail() {
     exit 1
 }
 
+[ "$(uname -m)" = x86_64 ] ||
+    fail "an x86-64 processor (for RCPSS, and for PoCL's wheel), but this one is $(uname -m)"
 command -v "$python" >/dev/null ||
     fail "Python 3.11 or newer, but there is no '$python' (apt install python3, or make PYTHON=...)"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||

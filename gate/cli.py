@@ -167,6 +167,8 @@ def _load(
     path: Path, globs: list[str] | None
 ) -> tuple[matrices.Matrix, tuple[Cell, ...], tuple[Cell, ...]]:
     """Return the matrix, its cells and the selected ones; a wrong matrix ends the program."""
+    for module, error in registry.broken().items():
+        _say(printable(f"{module}: cannot be imported: {error}"), err=True)
     try:
         matrix = matrices.load(path)
         cells = plan.plan(matrix)

@@ -21,6 +21,17 @@ REQUIRED = os.environ.get("PARITY_GATE_REQUIRE", "").split()
 DEVICES = [name for name in registry.backend_names() if name != "cpu"]
 
 
+def pytest_configure() -> None:
+    """A requirement that names nothing, or a backend that does not import, must not pass."""
+    known = {*registry.backend_names(), "nvrtc"}
+    if not known.issuperset(REQUIRED):
+        message = f"PARITY_GATE_REQUIRE={' '.join(REQUIRED)!r}; allowed: {', '.join(sorted(known))}"
+        raise pytest.UsageError(message)
+    if registry.broken():
+        message = f"modules that do not import: {registry.broken()}"
+        raise pytest.UsageError(message)
+
+
 def open_or_skip(name: str) -> Backend:
     try:
         return registry.open_backend(name)

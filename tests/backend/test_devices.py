@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from backends import exactness, opencl, registry
 from backends.base import CompilationFailed, Inexact, Refused, Scores, Unavailable
 from backends.features.float_adm import FEATURE
 from backends.features.float_adm.spec import FloatAdmOptions
-from backends.features.float_adm.twin import Workspace
+from backends.features.float_adm.twin import bytes_per_frame
 
 if TYPE_CHECKING:
     from backends.base import Backend
@@ -54,7 +55,7 @@ def test_a_batch_boundary_changes_no_bit(
 ) -> None:
     """Frames one by one, in twos and all at once, around the boundary at two frames."""
     clip = noise(37, 29, frames)
-    per_frame = 4 * sum(Workspace.floats(clip.width, clip.height).values())
+    per_frame = bytes_per_frame(clip)
     whole = device_backend.compute(FEATURE, "ieee-single", DEBUG, clip)
     for batch in (1, 2):
         monkeypatch.setattr(device_backend._device, "memory_budget", batch * per_frame)  # noqa: SLF001 - the batch is the device's
@@ -73,6 +74,31 @@ def test_sizes_around_a_work_group_agree_with_the_reference(
         assert same(twin, FEATURE.reference(dialect, DEBUG, clip))
 
 
+@pytest.mark.parametrize(
+    ("dialect", "size", "bit_depth", "sentence"),
+    [
+        ("nonsense", 17, 8, r"^dialect 'nonsense' is unknown; allowed: rcpss-double, "),
+        ("ieee-single", 16, 8, r"^frame 16x16 is below 17x17: float_adm has no defined result"),
+        ("ieee-single", 17, 9, r"^bit_depth 9 is not supported; allowed: 8, 10, 12, 16$"),
+    ],
+)
+def test_what_has_no_defined_result_is_refused_on_both_sides(
+    device_backend: Backend, dialect: str, size: int, bit_depth: int, sentence: str
+) -> None:
+    clip = noise(size, size, 1, bit_depth)
+    with pytest.raises(Refused, match=sentence):
+        device_backend.compute(FEATURE, dialect, DEBUG, clip)
+    with pytest.raises(Refused, match=sentence):
+        FEATURE.reference(dialect, DEBUG, clip)
+
+
+def test_a_clip_in_another_memory_order_gives_the_same_bits(device_backend: Backend) -> None:
+    clip = noise(37, 29, 2)
+    turned = replace(clip, ref=np.asfortranarray(clip.ref), dist=np.asfortranarray(clip.dist))
+    whole = device_backend.compute(FEATURE, "ieee-single", DEBUG, clip)
+    assert same(whole, device_backend.compute(FEATURE, "ieee-single", DEBUG, turned))
+
+
 def test_another_p_norm_is_refused_in_one_sentence(device_backend: Backend) -> None:
     options = FloatAdmOptions(adm_p_norm=2.5)
     with pytest.raises(Refused, match=r"^adm_p_norm 2\.5 is not computed on devices yet"):
@@ -85,6 +111,14 @@ def test_a_kernel_that_does_not_compile_shows_the_compilers_log(
     with pytest.raises(CompilationFailed, match="do not compile") as failure:
         FEATURE.twin(device_backend._device, "KERNEL broken(int x) { return undeclared; }")  # noqa: SLF001 - twins take a device
     assert "undeclared" in failure.value.log
+
+
+def test_poison_covers_what_is_asked_and_no_more(device_backend: DeviceBackend) -> None:
+    device = device_backend._device  # noqa: SLF001 - the test is about the device
+    buffer = device.upload(np.ones(5, np.float32))
+    device.poison(buffer, 4 * 3)
+    left = device.download(buffer, (5,), np.dtype(np.float32))
+    assert np.isnan(left).tolist() == [True, True, True, False, False]
 
 
 def test_memory_is_poisoned_until_a_kernel_writes_it(device_backend: DeviceBackend) -> None:
@@ -143,7 +177,7 @@ def test_a_platform_that_is_not_here_is_unavailable(platforms: list[FakePlatform
 
 def test_a_name_that_matches_two_devices_is_an_error(platforms: list[FakePlatform]) -> None:
     platforms.append(FakePlatform(["first", "second"]))
-    with pytest.raises(RuntimeError, match=r"opencl:intel matches 2 devices: first .* second"):
+    with pytest.raises(Refused, match=r"opencl:intel matches 2 devices: first .* second"):
         registry.open_backend("opencl:intel")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SOURCES = Path(__file__).parents[2] / "backends/features/float_adm/reference"
-EXACT = ["-std=c++17", "-fno-fast-math", "-ffp-contract=off"]
+# The flags that the installed module was built with, less its optimisation levels.
+EXACT = ["-std=c++17", *(f for f in _reference.FLAGS.split() if not f.startswith("-O"))]
 BUILDS = [
     ("g++", "-O0"),
     ("g++", "-O2"),
@@ -142,6 +144,10 @@ def test_every_build_gives_the_installed_bits(compiler: str, level: str, tmp_pat
     assert len(compared) > len(OPTION_SETS)  # the settings do change the bits
 
 
+def test_the_installed_module_was_built_without_contraction() -> None:
+    assert {"-ffp-contract=off", "-fno-fast-math"} <= set(_reference.FLAGS.split())
+
+
 def test_a_build_with_contraction_gives_other_bits(tmp_path: Path) -> None:
     """Shows that the comparison can fail; needs a processor with fused operations."""
     if "fma" not in Path("/proc/cpuinfo").read_text("utf-8"):
@@ -151,3 +157,43 @@ def test_a_build_with_contraction_gives_other_bits(tmp_path: Path) -> None:
     assert scores_of(build, chosen, rcpss=False, double=True) != installed_scores(
         chosen, rcpss=False, double=True
     )
+
+
+def test_arrays_that_would_be_copied_are_refused() -> None:
+    """A converted copy would be filled and dropped, and the caller would read its own garbage."""
+    picture = np.zeros((1, 17, 17), np.uint8)
+    scores, unset = np.zeros((1, OUTPUTS), np.float32), np.zeros((1, OUTPUTS), np.bool_)
+    with pytest.raises(TypeError):
+        _reference.compute(
+            picture,
+            picture,
+            8,
+            FloatAdmOptions().model_dump(),
+            rcpss=False,
+            double_weights=False,
+            threads=1,
+            scores=scores,  # type: ignore[arg-type] # the wrong dtype is the point
+            unset=unset,
+        )
+
+
+def test_a_process_without_threads_to_spare_still_gives_every_score() -> None:
+    """Starting a thread may fail (a container's limit); that must not end the process."""
+    script = """
+import resource, threading
+import numpy as np
+from backends.features.float_adm import _reference
+from backends.features.float_adm.spec import FloatAdmOptions
+picture = np.random.default_rng(1).integers(0, 256, (64, 33, 33), np.uint8)
+scores, unset = np.full((64, 18), -1.0), np.zeros((64, 18), np.bool_)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20),) * 2)  # a dozen stacks
+_reference.compute(picture, picture[::-1].copy(), 8, FloatAdmOptions().model_dump(), rcpss=False,
+                   double_weights=False, threads=64, scores=scores, unset=unset)
+assert (scores[:, 0] > 0).all()
+print("every score")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "every score\n"), ended.stderr

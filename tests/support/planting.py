@@ -66,8 +66,9 @@ def run_gate(candidate: Backend, *globs: str) -> Run:
     """Run cells of pr.yaml for real, with `candidate` in place of opencl:pocl."""
     loaded = matrix.load(PR)
     planned = plan.plan(loaded)
-    cells = plan.select(planned, [f"{glob}/{CANDIDATE}" for glob in globs])
-    assert cells
+    chosen = [f"{glob}/{CANDIDATE}" for glob in globs]
+    assert all(plan.select(planned, [glob]) for glob in chosen), "a glob that names no cell"
+    cells = plan.select(planned, chosen)
     return runner.run(
         loaded,
         cells,

@@ -46,10 +46,10 @@ def test_a_module_that_does_not_import_is_shown(monkeypatch: pytest.MonkeyPatch)
             raise ImportError(message)
         return sys.modules[name]
 
-    registry._modules.cache_clear()  # noqa: SLF001 - the cache is what this test is about
+    registry._backend_modules.cache_clear()  # noqa: SLF001 - what this test is about
     with monkeypatch.context() as patch:
         patch.setattr("importlib.import_module", fails)
         assert registry.broken() == {"backends.cuda": "ImportError: no such symbol"}
         assert "cuda" not in registry.backend_names()
-    registry._modules.cache_clear()  # noqa: SLF001 - the same
+    registry._backend_modules.cache_clear()  # noqa: SLF001 - the same
     assert registry.broken() == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from importlib import resources
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,18 +23,20 @@ MEMORY_BUDGET = 2 << 30  # bytes, for all frames that are computed at a time
 BYTES_PER_SAMPLE = 24  # of luma: 19 in the reference's planes at 3840x2160, the rest for the clip
 
 
-def checked_options(options: Options) -> spec.FloatAdmOptions:
-    """Return the options as this feature's own, or raise TypeError."""
-    if not isinstance(options, spec.FloatAdmOptions):
-        message = f"float_adm was given {type(options).__name__}"
-        raise TypeError(message)
-    return options
-
-
 def _threads(samples: int) -> int:
     """Return how many frames of so many luma samples are computed at a time."""
     fitting = MEMORY_BUDGET // (BYTES_PER_SAMPLE * samples)
     return max(1, min(len(os.sched_getaffinity(0)), fitting))
+
+
+def _compiled() -> Any:  # noqa: ANN401 - a module, described by its .pyi
+    """Import the compiled reference late, so that names and options work without it."""
+    try:
+        from backends.features.float_adm import _reference  # noqa: PLC0415 - see above
+    except ImportError as error:
+        message = f"the compiled reference is missing ({error}); run make gate or pip install -e ."
+        raise Refused(message) from error
+    return _reference
 
 
 class FloatAdm(Feature):
@@ -49,22 +51,22 @@ class FloatAdm(Feature):
 
     def outputs(self, options: Options) -> tuple[str, ...]:
         """Return the 7 output names of a frame, or all 18 with debug."""
-        return checked_options(options).outputs()
+        return spec.own(options).outputs()
 
     def options_name(self, options: Options) -> str:
         """Return libvmaf's suffix without its first underscore, `default` for defaults."""
-        return checked_options(options).name()
+        return spec.own(options).name()
 
     def reference(self, dialect: str, options: Options, clip: Clip) -> Scores:
         """Compute the clip with the compiled reference, frames in parallel on threads.
 
         Raises:
-            Refused: an rcpss dialect where the processor has no RCPSS.
+            Refused: an rcpss dialect where the processor has no RCPSS; what `require` refuses;
+                or the reference was never compiled.
         """
-        from backends.features.float_adm import _reference  # noqa: PLC0415 - compiled
-
-        own = checked_options(options)
-        if spec.uses_rcpss(dialect) and not _reference.HAS_RCPSS:
+        self.require(dialect, clip)
+        compiled, own = _compiled(), spec.own(options)
+        if spec.uses_rcpss(dialect) and not compiled.HAS_RCPSS:
             message = f"{dialect} needs the x86 instruction RCPSS, which this processor lacks"
             raise Refused(message)
         shape = (clip.frames, len(spec.SCORES + spec.DEBUG_SCORES))
@@ -74,7 +76,7 @@ class FloatAdm(Feature):
             count = min(threads, clip.frames - first)
             ref, dist = clip.read(first, count)
             rows = slice(first, first + count)
-            _reference.compute(
+            compiled.compute(
                 ref,
                 dist,
                 clip.bit_depth,
@@ -89,15 +91,14 @@ class FloatAdm(Feature):
 
     def reference_facts(self) -> Mapping[str, str]:
         """Return compiler, flags, C library and the hash of the reciprocal table."""
-        from backends.features.float_adm import _reference  # noqa: PLC0415 - compiled
-
+        compiled = _compiled()
         try:
             table = reciprocal.table_hash(reciprocal.host_table())
         except Refused as refusal:
             table = str(refusal)
         return {
-            "compiler": _reference.COMPILER,
-            "flags": _reference.FLAGS,
+            "compiler": compiled.COMPILER,
+            "flags": compiled.FLAGS,
             "C library": " ".join(platform.libc_ver()) or "unknown",
             "RCPSS table": table,
             "conclusion": "netflix",

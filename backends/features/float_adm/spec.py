@@ -146,6 +146,18 @@ class FloatAdmOptions(Options):
         return "_".join(piece for piece in pieces if piece) or "default"
 
 
+def own(options: Options) -> FloatAdmOptions:
+    """Return the options as this feature's.
+
+    Raises:
+        TypeError: they are another feature's.
+    """
+    if not isinstance(options, FloatAdmOptions):
+        message = f"float_adm was given {type(options).__name__}"
+        raise TypeError(message)
+    return options
+
+
 def named(
     options: FloatAdmOptions, values: NDArray[np.float64], unset: NDArray[np.bool_]
 ) -> Scores:

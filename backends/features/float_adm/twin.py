@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SLOTS = 9  # den h, v, d; num h, v, d; aim h, v, d: as in kernels/pool.cl.h
 FLOAT = 4  # bytes
+BYTE = 8  # bits; deeper samples take two bytes
 BATCH = 1024  # frames at most: a launch has six planes a frame, and CUDA's grid ends at 65535
 CUBE = 3.0  # the one adm_p_norm whose energies need no C library
 
@@ -60,9 +61,24 @@ class Workspace:
 
     @classmethod
     def allocate(cls, device: Device, width: int, height: int, frames: int) -> Workspace:
-        """Allocate poisoned buffers for `frames` frames."""
+        """Allocate buffers for `frames` frames."""
         sizes = cls.floats(width, height)
         return cls(**{name: device.empty(FLOAT * n * frames) for name, n in sizes.items()})
+
+    def poison(self, device: Device, width: int, height: int, frames: int) -> None:
+        """Spoil what the kernels of a scale are about to write, so that a gap cannot pass.
+
+        The size is that of the scale's input, which is kept.
+        """
+        for name, n in self.floats(width, height).items():
+            if name != "pictures":
+                device.poison(getattr(self, name), FLOAT * n * frames)
+
+
+def bytes_per_frame(clip: Clip) -> int:
+    """Return the device memory that one frame of a batch takes."""
+    samples = 2 * clip.width * clip.height * (1 if clip.bit_depth == BYTE else 2)
+    return samples + FLOAT * sum(Workspace.floats(clip.width, clip.height).values())
 
 
 @dataclass(frozen=True)
@@ -94,25 +110,21 @@ class FloatAdmTwin:
         Raises:
             Refused: an option or dialect that this twin does not have.
         """
-        if not isinstance(options, spec.FloatAdmOptions):
-            message = f"float_adm was given {type(options).__name__}"
-            raise TypeError(message)
-        if options.adm_p_norm != CUBE:
-            message = (
-                f"adm_p_norm {options.adm_p_norm:g} is not computed on devices yet; allowed: 3"
-            )
+        own = spec.own(options)
+        if own.adm_p_norm != CUBE:
+            message = f"adm_p_norm {own.adm_p_norm:g} is not computed on devices yet; allowed: 3"
             raise Refused(message)
-        settings = self._settings(dialect, options)
-        per_frame = FLOAT * sum(Workspace.floats(clip.width, clip.height).values())
+        settings = self._settings(dialect, own)
+        per_frame = bytes_per_frame(clip)
         batch = max(1, min(clip.frames, BATCH, self._device.memory_budget // per_frame))
         workspace = Workspace.allocate(self._device, clip.width, clip.height, batch)
         rows = []
         for first in range(0, clip.frames, batch):
             ref, dist = clip.read(first, min(batch, clip.frames - first))
-            totals = self._totals(workspace, ref, dist, clip.bit_depth, options, settings)
-            rows += [_conclude(frame, clip, options) for frame in totals]
+            totals = self._totals(workspace, ref, dist, clip.bit_depth, own, settings)
+            rows += [_conclude(frame, clip, own) for frame in totals]
         values, unset = (np.stack(columns) for columns in zip(*rows, strict=True))
-        return spec.named(options, values, unset)
+        return spec.named(own, values, unset)
 
     def _settings(self, dialect: str, options: spec.FloatAdmOptions) -> Settings:
         rcpss = spec.uses_rcpss(dialect)
@@ -142,6 +154,7 @@ class FloatAdmTwin:
         self._pixels(workspace, ref, dist, bit_depth)
         totals = self._device.empty(FLOAT * frames * SCALES * SLOTS)
         for scale in range(SCALES):
+            workspace.poison(self._device, width, height, frames)
             self._dwt(workspace, width, height, frames)
             width, height = halved(width), halved(height)
             if not (scale == 0 and options.adm_skip_scale0):
@@ -153,7 +166,7 @@ class FloatAdmTwin:
         samples = self._device.upload(np.concatenate((ref, dist)))
         size = (width, height, 2 * frames)
         shape = [np.int32(n) for n in size]
-        if bit_depth == 8:  # noqa: PLR2004 - the only depth of bytes
+        if bit_depth == BYTE:
             self._kernels.launch("pixels_8", size, samples, workspace.pictures, *shape)
         else:
             step = np.float32(1 << (bit_depth - 8))

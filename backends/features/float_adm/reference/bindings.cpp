@@ -5,6 +5,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include <nanobind/nanobind.h>
@@ -81,17 +82,25 @@ static void compute_frames(const Batch &batch, int threads)
 {
     std::atomic<int> next{0};
     std::vector<std::exception_ptr> failures(threads);
+    const auto work = [&](int thread) {
+        try {
+            keep_denormals();
+            for (int frame = next++; frame < batch.frames; frame = next++)
+                batch.compute(frame);
+        } catch (...) {
+            failures[thread] = std::current_exception();
+        }
+    };
     std::vector<std::thread> pool;
-    for (int i = 0; i < threads; i++)
-        pool.emplace_back([&, i] {
-            try {
-                keep_denormals();
-                for (int frame = next++; frame < batch.frames; frame = next++)
-                    batch.compute(frame);
-            } catch (...) {
-                failures[i] = std::current_exception();
-            }
-        });
+    pool.reserve(threads);
+    try {
+        while (static_cast<int>(pool.size()) < threads)
+            pool.emplace_back(work, static_cast<int>(pool.size()));
+    } catch (const std::system_error &) {
+        if (pool.empty())
+            throw;
+        // the system gives no more threads; those that run take the frames of the others
+    }
     for (std::thread &thread : pool)
         thread.join();
     for (const std::exception_ptr &failure : failures)
@@ -102,6 +111,8 @@ static void compute_frames(const Batch &batch, int threads)
 static void check_shapes(const Samples &ref, const Samples &dist, int bit_depth,
                          const Values &scores, const Marks &unset)
 {
+    if (bit_depth != 8 && bit_depth != 10 && bit_depth != 12 && bit_depth != 16)
+        throw std::invalid_argument("bit_depth must be 8, 10, 12 or 16");
     const nb::dlpack::dtype wanted =
         bit_depth == 8 ? nb::dtype<std::uint8_t>() : nb::dtype<std::uint16_t>();
     if (ref.dtype() != wanted || dist.dtype() != wanted)
@@ -144,9 +155,11 @@ NB_MODULE(_reference, module)
     module.attr("HAS_RCPSS") = has_rcpss;
     module.attr("COMPILER") = REFERENCE_COMPILER;
     module.attr("FLAGS") = REFERENCE_FLAGS;
-    module.def("compute", &compute, nb::arg("ref"), nb::arg("dist"), nb::arg("bit_depth"),
-               nb::arg("options"), nb::arg("rcpss"), nb::arg("double_weights"), nb::arg("threads"),
-               nb::arg("scores"), nb::arg("unset"),
+    // without noconvert an array of another type would be copied, and the copy filled
+    module.def("compute", &compute, nb::arg("ref").noconvert(), nb::arg("dist").noconvert(),
+               nb::arg("bit_depth"), nb::arg("options"), nb::arg("rcpss"),
+               nb::arg("double_weights"), nb::arg("threads"), nb::arg("scores").noconvert(),
+               nb::arg("unset").noconvert(),
                "Fill scores (frames, 18) float64 and unset (frames, 18) bool from ref and dist\n"
                "(frames, height, width), uint8 at 8 bits and uint16 above.");
 }

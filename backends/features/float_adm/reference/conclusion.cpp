@@ -30,7 +30,7 @@ void conclude(const std::array<ScaleSums, scales> &sums, int width, int height,
         scores[ADM_NUM_SCALE0 + 2 * scale] = n;
         scores[ADM_NUM_SCALE0 + 2 * scale + 1] = d;
     }
-    const double limit = (1e-10 * (width * height)) / (1920.0 * 1080.0);
+    const double limit = (1e-10 * (static_cast<double>(width) * height)) / (1920.0 * 1080.0);
     num = num < limit ? 0.0 : num;
     den = den < limit ? 0.0 : den;
 

@@ -1,4 +1,6 @@
 // Section 6.2: splits dist into a restored part (along ref) and an additive part (the rest).
+#include <cstdlib>
+
 #include "float_adm.hpp"
 
 #if defined(__SSE__)
@@ -21,7 +23,7 @@ static float multiply_by_reciprocal(float n, float d)
 #else
     (void)n;
     (void)d;
-    return 0; // unreachable: the binding refuses these dialects without the instruction
+    std::abort(); // never called: the binding refuses these dialects without the instruction
 #endif
 }
 

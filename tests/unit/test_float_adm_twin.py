@@ -1,0 +1,77 @@
+"""How the twin cuts a clip into launches, seen by a device that only writes down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from stills import noise
+
+from backends.features.float_adm.spec import FloatAdmOptions
+from backends.features.float_adm.twin import BATCH, FloatAdmTwin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from backends.base import Buffer, Number
+
+GRID_LIMIT = 65535  # of CUDA's y and z
+
+
+class Memory:
+    """A buffer that holds nothing."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+
+
+class Notebook:
+    """A device, and its kernels, that note the launches."""
+
+    memory_budget = 1 << 40
+
+    def __init__(self) -> None:
+        self.launches: list[tuple[str, tuple[int, int, int]]] = []
+
+    def compile(self, _: str) -> Notebook:
+        return self
+
+    def launch(self, kernel: str, size: tuple[int, int, int], *_: Buffer | np.generic) -> None:
+        self.launches.append((kernel, size))
+
+    def upload(self, array: NDArray[np.generic]) -> Memory:
+        return Memory(array.nbytes)
+
+    def empty(self, nbytes: int) -> Memory:
+        return Memory(nbytes)
+
+    def poison(self, buffer: Buffer, nbytes: int) -> None:
+        assert 0 < nbytes <= buffer.nbytes
+
+    def download(self, _: Buffer, shape: Sequence[int], dtype: np.dtype[Number]) -> NDArray[Number]:
+        return np.ones(shape, dtype)
+
+
+@pytest.mark.parametrize(
+    ("frames", "batches"), [(BATCH - 1, 1), (BATCH, 1), (BATCH + 1, 2), (2 * BATCH + 1, 3)]
+)
+def test_a_batch_stays_within_the_grid_of_a_launch(frames: int, batches: int) -> None:
+    device = Notebook()
+    twin = FloatAdmTwin(device, "")
+    scores = twin.compute("ieee-single", FloatAdmOptions(), noise(17, 17, frames))
+    assert scores.values.shape == (frames, 7)
+    assert [kernel for kernel, _ in device.launches].count("pixels_8") == batches
+    assert max(max(size[1:]) for _, size in device.launches) <= GRID_LIMIT
+
+
+def test_a_scale_is_left_out_but_its_wavelet_is_not() -> None:
+    device = Notebook()
+    FloatAdmTwin(device, "").compute(
+        "ieee-single", FloatAdmOptions(adm_skip_scale0=True), noise(17, 17, 1)
+    )
+    kernels = [kernel for kernel, _ in device.launches]
+    assert kernels.count("dwt_vertical") == 4
+    assert kernels.count("decouple") == 3
