@@ -44,7 +44,7 @@ clean:
 $(MARK): $(SOURCES)
 	@sh ci/check-tools.sh $(PYTHON)
 	@echo "building the reference and installing $(EXTRAS) into $(VENV) (once)"
-	@rm -rf $(VENV)
+	@test -e $@ || rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) -e '.[$(EXTRAS)]'
 	@touch $@

@@ -317,6 +317,14 @@ def test_list_prints_plain_ids_where_the_output_is_no_terminal(desk: Desk) -> No
     assert desk.opened == []
 
 
+def test_a_module_that_does_not_import_is_told_before_its_names_are_unknown(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "broken", lambda: {"backends.metal": "ImportError: no such"})
+    outcome = desk("list", "m.yaml")
+    assert outcome.err == "backends.metal: cannot be imported: ImportError: no such\n"
+
+
 def test_list_of_nothing_exits_3_with_a_sentence(desk: Desk) -> None:
     outcome = desk("list", "m.yaml", "--cell", "x")
     assert (outcome.code, outcome.out) == (3, "")
