@@ -8,10 +8,15 @@
 PYTHON ?= python3
 VENV := .venv
 comma := ,
-CUDA := $(shell sh ci/cuda-extra.sh)
-EXTRAS ?= opencl$(addprefix $(comma),$(CUDA))
-# A GPU that is there must run, unless EXTRAS leaves it out.
-REQUIRE := --require opencl:pocl $(if $(CUDA),$(if $(findstring cuda,$(EXTRAS)),--require cuda))
+# A GPU that is there must run, unless EXTRAS says what to install.
+ifndef EXTRAS
+CUDA := $(shell sh ci/cuda-extra.sh || echo failed)
+ifeq ($(CUDA),failed)
+$(error the GPU of this machine cannot be used as it is)
+endif
+EXTRAS := opencl$(addprefix $(comma),$(CUDA))
+endif
+REQUIRE := --require opencl:pocl $(if $(CUDA),--require cuda)
 # On a machine with several GPUs the first is the candidate.
 export CUDA_VISIBLE_DEVICES ?= 0
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NAMES = ("cuda",)
 
 GIB = 1 << 30
+ABSENT = (35, 100)  # cudaErrorInsufficientDriver, which also means none; cudaErrorNoDevice
 
 
 class Flags(NamedTuple):
@@ -133,10 +134,10 @@ def _import_cupy() -> Any:  # noqa: ANN401 - CuPy has no types
     """Import CuPy and find NVRTC, which comes apart from it."""
     try:
         import cupy  # noqa: PLC0415 - lazily, like every driver
-    except ImportError as error:
+    except ModuleNotFoundError as error:  # any other ImportError is a broken installation
         message = (
-            "CuPy is not installed; pip install parity-gate[cuda12] or parity-gate[cuda13], "
-            "as the driver needs"
+            f"CuPy is not installed ({error}); "
+            "pip install parity-gate[cuda12] or parity-gate[cuda13], as the driver needs"
         )
         raise Unavailable(message) from error
     try:
@@ -198,6 +199,8 @@ def open_backend(name: str) -> DeviceBackend:
     try:
         properties = runtime.getDeviceProperties(runtime.getDevice())
     except runtime.CUDARuntimeError as error:
+        if error.status not in ABSENT:
+            raise
         message = f"no CUDA driver or no device here ({error})"
         raise Unavailable(message) from error
     version = runtime.driverGetVersion()

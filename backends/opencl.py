@@ -149,7 +149,11 @@ def _memory(buffer: Buffer) -> Any:  # noqa: ANN401 - PyOpenCL has no types
 @functools.cache
 def _private_cache() -> None:
     """Keep compiled kernels out of every cache that outlives this process."""
-    cache = tempfile.mkdtemp(prefix="parity-gate-opencl-")
+    try:
+        cache = tempfile.mkdtemp(prefix="parity-gate-opencl-")
+    except OSError as error:
+        message = f"no temporary folder for compiled kernels ({error}); set TMPDIR to one"
+        raise Refused(message) from error
     atexit.register(shutil.rmtree, cache, ignore_errors=True)
     os.environ.update(PYOPENCL_NO_CACHE="1", POCL_CACHE_DIR=cache)
 
@@ -159,7 +163,7 @@ def _import_pyopencl() -> Any:  # noqa: ANN401 - PyOpenCL has no types
     _private_cache()
     try:
         import pyopencl  # noqa: PLC0415 - lazily, like every driver
-    except ImportError as error:
+    except ModuleNotFoundError as error:  # any other ImportError is a broken installation
         message = f"PyOpenCL is not installed ({error}); pip install parity-gate[opencl]"
         raise Unavailable(message) from error
     return pyopencl

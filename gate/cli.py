@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shlex
+import shutil
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGTERM
 from typing import Annotated, NoReturn
 
 import typer
@@ -50,7 +55,9 @@ CellOption = Annotated[
 ]
 RequireOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="BACKEND", help="exit 3 where it is missing; may be repeated"),
+    typer.Option(
+        metavar="BACKEND", help="exit 3 where this backend cannot be opened; may be repeated"
+    ),
 ]
 OutOption = Annotated[
     Path, typer.Option(metavar="DIR", help="folder of the reports; old ones are removed first")
@@ -59,11 +66,46 @@ OutOption = Annotated[
 
 def main() -> None:
     """Run the program; a crash shows its traceback and is no verdict about any score."""
+    _make_streams_safe()
     try:
         app(prog_name="parity-gate")
     except Exception:  # noqa: BLE001 - Python's own exit code 1 would read as FAIL
-        traceback.print_exc()
+        _say(traceback.format_exc(), err=True)
         sys.exit(ExitCode.ERROR)
+
+
+def _make_streams_safe() -> None:
+    """Let no closed stream and no narrow encoding decide about the exit code."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller, `2>&-`
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - lives as long as the program
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _one_interrupt() -> Iterator[Callable[[], None]]:
+    """Let the first SIGINT, SIGTERM or SIGHUP end the run, and ignore those after it.
+
+    Yields:
+        A function that ignores even the first one, for the time when reports are written.
+    """
+
+    def ignore() -> None:
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
+
+    def interrupt(*_: object) -> NoReturn:
+        ignore()
+        raise KeyboardInterrupt
+
+    signals = {n: signal.signal(n, interrupt) for n in (SIGINT, SIGTERM, SIGHUP)}
+    try:
+        yield ignore
+    finally:
+        for number, before in signals.items():
+            signal.signal(number, before)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer passes the flag so
@@ -98,17 +140,20 @@ def run(
                 ExitCode.USAGE, f"--require: {unknown('backend', name, registry.backend_names())}"
             )
     declared, cells, selected = _load(matrix, cell)
-    with _progress(len(selected)) as progress:
-        finished = runner.run(
-            declared,
-            selected,
-            selection=tuple(cell or ()),
-            planned=len(cells),
-            required=required,
-            open_backend=registry.open_backend,
-            progress=progress,
-        )
-    raise typer.Exit(_publish(finished, out))
+    with _one_interrupt() as ignore_interrupts:
+        with _progress(len(selected)) as progress:
+            finished = runner.run(
+                declared,
+                selected,
+                selection=tuple(cell or ()),
+                planned=len(cells),
+                required=required,
+                command=_command(matrix, out),
+                open_backend=registry.open_backend,
+                progress=progress,
+            )
+        ignore_interrupts()
+        raise typer.Exit(_publish(finished, out))
 
 
 @app.command("list", epilog="Example: parity-gate list matrices/pr.yaml --cell '*/cuda'")
@@ -141,12 +186,22 @@ def schema() -> None:
     _say(json.dumps(matrices.schema(), indent=2))
 
 
+def _command(matrix: Path, out: Path) -> str:
+    """Return how this run was started, with a folder of its own for the reports of a repeat."""
+    started = Path(sys.argv[0])
+    program = "python -m gate" if started.name == "__main__.py" else sys.argv[0]
+    if shutil.which(started.name) == str(started):
+        program = started.name
+    return shlex.join([*program.split(), "run", str(matrix), "--out", str(out / "repeat")])
+
+
 def _say(text: str, *, err: bool = False) -> None:
-    """Print a text; a reader who has had enough (`| head`) changes no exit code."""
+    """Print a text; a reader who has had enough (`| head`) or a full disk changes no exit code."""
+    stream = sys.stderr if err else sys.stdout
     try:
         typer.echo(text, err=err)
-    except BrokenPipeError:
-        stream = sys.stderr if err else sys.stdout
+        stream.flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -157,10 +212,10 @@ def _stop(code: ExitCode, sentence: str) -> NoReturn:
 
 def _rendered(renderable: RenderableType) -> str:
     """Return what rich would print, so that all output leaves through `_say`."""
-    console = Console()
-    with console.capture() as capture:
-        console.print(renderable, soft_wrap=True)
-    return capture.get().rstrip("\n")
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=sys.stdout.isatty(), width=Console().width)
+    console.print(renderable, soft_wrap=True)
+    return text.getvalue().rstrip("\n")
 
 
 def _load(
@@ -174,16 +229,20 @@ def _load(
         cells = plan.plan(matrix)
     except MatrixError as error:
         _stop(ExitCode.USAGE, "\n".join(error.problems))
-    for glob in globs or ():
-        if not plan.select(cells, (glob,)):
-            sentence = f"--cell {glob!r} matches none of the {len(cells)} cells of {path}"
-            _say(printable(f"{sentence}; `parity-gate list` prints their ids"), err=True)
-    return matrix, cells, plan.select(cells, tuple(globs or ()))
+    globs = globs or []
+    idle = [glob for glob in globs if not plan.select(cells, (glob,))]
+    for glob in idle:
+        sentence = f"--cell {glob!r} matches none of the {len(cells)} cells of {path}"
+        _say(printable(f"{sentence}; `parity-gate list` prints their ids"), err=True)
+    # A glob that has lost its cells must not let the others pass for all.
+    return matrix, cells, () if idle else plan.select(cells, tuple(globs))
 
 
 def _prepare(out: Path) -> None:
     """Make the folder of the reports and remove old ones, so that no stale report survives."""
     try:
+        if out == Path():
+            raise NotADirectoryError(None, "it names no folder")
         out.mkdir(parents=True, exist_ok=True)
         for name in REPORTS:
             (out / name).unlink(missing_ok=True)
@@ -212,12 +271,13 @@ def _write(path: Path, render: Callable[[Run], str], run: Run) -> str:
     """Write one report, whole or not at all; return why not, else an empty text."""
     part = path.with_name(f".{path.name}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)  # it may have gone during the run
         part.write_text(render(run), encoding="utf-8")
         part.replace(path)
     except OSError as error:
         with suppress(OSError):  # the folder itself may be gone; the first error is the one told
             part.unlink(missing_ok=True)
-        return f"{error.strerror}; free its disk or give another --out"
+        return f"{error.strerror}; mend that or give another --out"
     except Exception as error:  # noqa: BLE001 - the other reports and the verdict still count
         traceback.print_exc()
         return f"{type(error).__name__}: {error}; this is a mistake of the program"

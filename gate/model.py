@@ -163,6 +163,7 @@ class Run:
         planned: number of cells of the whole matrix, whatever the selection.
         results: one per selected cell, in plan order.
         references: the scores that candidates were compared with.
+        command: the program and its options up to `--cell`, as this run was started.
         missing: required backends that are not there, each as `name: reason`.
         environment: sections of facts (`gate`, `host`, `matrix`, `reference cpu`,
             `candidate opencl:pocl`, `fixtures` ...), the same for two runs on one machine.
@@ -177,6 +178,7 @@ class Run:
     results: tuple[Result, ...]
     references: tuple[ReferenceScores, ...]
     missing: tuple[str, ...]
+    command: str
     environment: Mapping[str, Mapping[str, str]]
     started: str
     seconds: float
@@ -226,7 +228,7 @@ class Run:
 
     def repeat_command(self, cell: Cell) -> str:
         """Return the exact command that repeats this one cell."""
-        return f"parity-gate run {shlex.quote(self.matrix)} --cell {shlex.quote(cell.id)}"
+        return f"{self.command} --cell {shlex.quote(cell.id)}"
 
 
 def exact(value: float | None) -> str:

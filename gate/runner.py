@@ -59,6 +59,7 @@ def run(
     selection: tuple[str, ...],
     planned: int,
     required: tuple[str, ...],
+    command: str,
     open_backend: OpenBackend,
     progress: Progress,
 ) -> Run:
@@ -70,6 +71,7 @@ def run(
         selection: the globs that chose the cells, for the record.
         planned: number of cells of the whole matrix.
         required: backends that must be there, whether or not a cell uses them.
+        command: the program and its options up to `--cell`, for whoever repeats a cell.
         open_backend: opens a backend by name, or raises Unavailable.
         progress: is told about each cell.
 
@@ -80,7 +82,9 @@ def run(
     started, began, interrupted = datetime.now(UTC), perf_counter(), False
     backends = _Backends(open_backend)
     session = _Session(matrix, cells, backends, progress)
+    facts: dict[str, Facts] = {}
     try:
+        facts = _environment(matrix, cells)
         try:
             backends.open(dict.fromkeys((*_used(cells), *required)))
             session.execute()
@@ -95,11 +99,8 @@ def run(
         results=session.all_results(),
         references=tuple(session.references),
         missing=backends.missing(required, _used(cells)),
-        environment={
-            **_environment(matrix, cells),
-            **backends.facts(cells),
-            "fixtures": session.fixtures,
-        },
+        command=command,
+        environment={**facts, **backends.facts(cells), "fixtures": session.fixtures},
         started=started.isoformat(timespec="seconds"),
         seconds=perf_counter() - began,
         interrupted=interrupted,
@@ -175,10 +176,14 @@ class _Backends:
         except Unavailable as error:
             return _Trouble(Status.SKIP, str(error))
         try:
-            return _Opened(backend, dict(backend.facts()))
+            if backend.name == name:
+                return _Opened(backend, dict(backend.facts()))
         except BaseException:
             backend.close()
             raise
+        backend.close()
+        sentence = f"opening {name} gave {backend.name}, which proves nothing about {name}"
+        return _Trouble(Status.ERROR, sentence)
 
     def close(self) -> None:
         for opened in self._opened().values():
@@ -259,10 +264,13 @@ class _Session:
 
     def _run_fixture(self, name: str, cells: list[Cell]) -> None:
         trouble = _attempt(partial(self._run_groups, name, cells))
-        if trouble is not None:
-            # Also those that have a result: a fixture may only show at its end that it is wrong.
-            for cell in cells:
-                self._finish(trouble.result(cell))
+        if trouble is None:
+            return
+        unfinished = [cell for cell in cells if cell.id not in self._results]
+        for cell in unfinished:
+            self._finish(trouble.result(cell))
+        if not unfinished:  # only closing it failed: what was compared stays as it is
+            self.fixtures[f"{name}: closing failed"] = trouble.reason
 
     def _run_groups(self, name: str, cells: list[Cell]) -> None:
         spec, root = self._matrix.fixtures[name], self._matrix.path.parent

@@ -206,11 +206,11 @@ def test_a_selection_that_matches_nothing_exits_3_with_reports(desk: Desk) -> No
     assert "--cell 'float*' matches none of the 2 cells of m.yaml" in outcome.err
 
 
-def test_a_glob_that_matches_nothing_beside_one_that_does_is_told(desk: Desk) -> None:
+def test_a_glob_that_matches_nothing_lets_no_other_pass_for_all(desk: Desk) -> None:
     outcome = desk("run", "m.yaml", "--cell", "*/cuda", "--cell", "*/cuba")
-    assert outcome.code == 0
-    assert "--cell '*/cuba' matches none" in outcome.err
-    assert "*/cuda" not in outcome.err
+    assert outcome.code == 3
+    assert "--cell '*/cuba' matches none of the 2 cells of m.yaml" in outcome.err
+    assert desk.opened == []
 
 
 def test_old_reports_do_not_survive_even_a_wrong_option(desk: Desk) -> None:

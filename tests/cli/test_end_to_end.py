@@ -79,4 +79,4 @@ def test_a_planted_fault_exits_1_and_turns_its_testcases_red(
     (case,) = ET.fromstring((tmp_path / "junit.xml").read_text("utf-8")).findall(".//testcase")  # noqa: S314 - our own document
     assert case.get("name") == cell
     assert case.find("failure") is not None
-    assert f"--cell {cell}" in capsys.readouterr().out  # the command that repeats it
+    assert f"/repeat --cell {cell}" in capsys.readouterr().out  # the command that repeats it

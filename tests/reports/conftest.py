@@ -110,6 +110,7 @@ def build_run() -> BuildRun:
                 ),
             ),
             missing=(),
+            command="parity-gate run matrices/pr.yaml",
             environment={
                 "host": {"processor": "Some <CPU> | 3 GHz", "C library": "glibc 2.36"},
                 "candidate cuda": {"device": "NVIDIA H200", "flags": "--fmad=false\n-prec-div"},

@@ -75,6 +75,7 @@ def run_gate(candidate: Backend, *globs: str) -> Run:
         selection=globs,
         planned=len(planned),
         required=(),
+        command="parity-gate run matrices/pr.yaml",
         open_backend=lambda name: Cpu() if name == "cpu" else candidate,
         progress=Quiet(),
     )

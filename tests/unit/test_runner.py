@@ -116,6 +116,7 @@ class Desk:
             selection=("fake/*",),
             planned=9,
             required=required,
+            command="parity-gate run m.yaml",
             open_backend=self.open_backend,
             progress=self,
         )
@@ -260,10 +261,12 @@ def test_a_fixture_that_cannot_be_opened_is_an_error_of_its_cells_only(desk: Des
     assert {result.reason for result in run.results[:4]} == {"first: 3 bytes too short"}
 
 
-def test_a_fixture_that_shows_at_its_end_that_it_is_wrong_spoils_its_cells(desk: Desk) -> None:
-    desk.errors["exit first"] = FixtureError("first: trailing bytes")
+def test_an_error_in_closing_a_fixture_is_shown_and_changes_no_result(desk: Desk) -> None:
+    desk.backends["other"].work = planted(math.nan)
+    desk.errors["exit first"] = OSError("no space left")
     run = desk.run(*grid())
-    assert statuses(run) == [Status.ERROR] * 4 + [Status.PASS] * 4
+    assert statuses(run) == [Status.PASS, Status.FAIL] * 4
+    assert run.environment["fixtures"]["first: closing failed"] == "OSError: no space left"
 
 
 def test_an_unforeseen_error_of_a_fixture_keeps_its_traceback(desk: Desk) -> None:
@@ -324,6 +327,14 @@ def test_fewer_scores_compared_than_the_cell_has_is_an_error(
     monkeypatch.setattr(compare, "compare", lambda *_: shrunk)
     (result,) = desk.run(make_cell()).results
     assert result.reason == "5 scores were compared; required: 6"
+
+
+def test_another_backend_than_named_proves_nothing(desk: Desk) -> None:
+    desk.backends["good"] = FakeBackend("cpu", desk.told)
+    (result,) = desk.run(make_cell()).results
+    assert result.status is Status.ERROR
+    assert result.reason == "opening good gave cpu, which proves nothing about good"
+    assert desk.logged("close") == ["close cpu", "close cpu"]
 
 
 def test_an_absent_candidate_is_skipped_with_its_reason(desk: Desk) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -96,7 +98,9 @@ class FloatAdm(Feature):
             table = reciprocal.table_hash(reciprocal.host_table())
         except Refused as refusal:
             table = str(refusal)
+        binary = hashlib.sha256(Path(compiled.__file__).read_bytes()).hexdigest()
         return {
+            "reference": f"sha256 {binary}",
             "compiler": compiled.COMPILER,
             "flags": compiled.FLAGS,
             "C library": " ".join(platform.libc_ver()) or "unknown",

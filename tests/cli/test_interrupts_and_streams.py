@@ -1,0 +1,139 @@
+"""Signals, encodings and full disks decide nothing about a verdict, and lose no report."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from planting import CANDIDATE
+
+from gate import cli, runner
+from gate.cli import _one_interrupt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gate.model import Run
+
+ROOT = Path(__file__).parents[2]
+SMOKE = str(ROOT / "matrices" / "smoke.yaml")
+CELL = f"float_adm/ieee-single/default/noise_17x17_8/{CANDIDATE}"
+REPORTS = {"junit.xml", "report.json", "report.md"}
+
+
+def gate(*arguments: str, folder: Path, **streams: Any) -> subprocess.CompletedProcess[bytes]:  # noqa: ANN401 - what a test redirects
+    command = [sys.executable, "-m", "gate", *arguments]
+    return subprocess.run(command, cwd=folder, check=False, **streams)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_with_every_report(number: signal.Signals, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gate", "run", str(ROOT / "matrices" / "pr.yaml")]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        while not (tmp_path / "out").exists() and process.poll() is None:
+            time.sleep(0.01)  # the folder is made right before the run
+        time.sleep(1.5)  # into the run; whenever it lands, the outcome is the same
+        process.send_signal(number)
+        process.send_signal(number)  # an impatient person
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert {path.name for path in (tmp_path / "out").iterdir()} == REPORTS
+    assert out.splitlines()[-1].startswith("INTERRUPTED: ")
+
+
+def test_an_interrupt_while_reports_are_written_waits_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+
+    def interrupted(render: Callable[[Run], str]) -> Callable[[Run], str]:
+        def inner(run: Run) -> str:
+            os.kill(os.getpid(), signal.SIGINT)
+            written.append(run.exit_code)
+            return render(run)
+
+        return inner
+
+    reports = {name: interrupted(render) for name, render in cli.REPORTS.items()}
+    monkeypatch.setattr(cli, "REPORTS", reports)
+    out = str(tmp_path / "out")
+    monkeypatch.setattr(sys, "argv", ["parity-gate", "run", SMOKE, "--cell", CELL, "--out", out])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert (ended.value.code, written) == (0, [0, 0, 0])
+    assert {path.name for path in (tmp_path / "out").iterdir()} == REPORTS
+
+
+def test_signals_have_their_handlers_back_after_a_run() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with _one_interrupt() as ignore:
+        assert signal.getsignal(signal.SIGINT) is not before
+        ignore()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_narrow_encoding_leaves_the_exit_code_alone(tmp_path: Path) -> None:
+    narrow = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    ended = gate("run", SMOKE, "--cell", CELL, folder=tmp_path, env=narrow, stdout=subprocess.PIPE)
+    assert ended.returncode == 0
+    assert b"\\u2713 1" in ended.stdout  # the mark, spelled out
+
+
+def test_a_full_disk_behind_stdout_leaves_the_exit_code_alone(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = gate("run", SMOKE, "--cell", CELL, folder=tmp_path, stdout=full)
+        assert ended.returncode == 0
+        missing = gate("run", "none.yaml", folder=tmp_path, stderr=full)
+        assert missing.returncode == 2
+    assert {path.name for path in (tmp_path / "out").iterdir()} == set()
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-"])
+def test_a_closed_stream_leaves_the_exit_code_alone(closed: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m gate run {SMOKE} --cell {CELL} {closed}"
+    ended = subprocess.run(command, cwd=tmp_path, shell=True, check=False)  # noqa: S602 - the shell closes it
+    assert ended.returncode == 0
+
+
+def test_a_report_folder_that_went_during_the_run_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = runner.run
+
+    def removing(*arguments: Any, **named: Any) -> Run:  # noqa: ANN401 - passed on as they are
+        run = real(*arguments, **named)
+        (tmp_path / "out").rmdir()
+        return run
+
+    monkeypatch.setattr(runner, "run", removing)
+    monkeypatch.setattr(
+        sys, "argv", ["x", "run", SMOKE, "--cell", CELL, "--out", str(tmp_path / "out")]
+    )
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} == REPORTS
+
+
+def test_the_command_that_repeats_a_cell_is_the_one_that_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def typed(program: str) -> str:
+        monkeypatch.setattr(sys, "argv", [program, "run", "m.yaml"])
+        return cli._command(Path("m y.yaml"), Path("out"))  # noqa: SLF001 - what reports print
+
+    assert typed(".venv/bin/parity-gate") == (
+        ".venv/bin/parity-gate run 'm y.yaml' --out out/repeat"
+    )
+    assert typed("/x/gate/__main__.py") == "python -m gate run 'm y.yaml' --out out/repeat"
+    program = tmp_path / "parity-gate"
+    program.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert typed(str(program)) == "parity-gate run 'm y.yaml' --out out/repeat"
