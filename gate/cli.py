@@ -27,7 +27,7 @@ from gate import environment, plan, runner
 from gate import matrix as matrices
 from gate.document import unknown
 from gate.errors import MatrixError
-from gate.model import Cell, ExitCode, Result, Run
+from gate.model import Cell, ExitCode, Result, Run, counted
 from reports import console as console_report
 from reports import json as json_report
 from reports import junit, markdown
@@ -166,7 +166,8 @@ def list_cells(matrix: MatrixArgument, cell: CellOption = None) -> None:
         _say("\n".join(cell.id for cell in selected))
         return
     _say(_table(selected))
-    _say(f"{len(selected)} of {len(cells)} cells, {sum(cell.scores for cell in selected)} scores")
+    scores = counted(sum(cell.scores for cell in selected), "score")
+    _say(f"{len(selected)} of {counted(len(cells), 'cell')}, {scores}")
 
 
 @app.command(epilog="Example: parity-gate doctor")
@@ -213,7 +214,7 @@ def _stop(code: ExitCode, sentence: str) -> NoReturn:
 def _rendered(renderable: RenderableType) -> str:
     """Return what rich would print, so that all output leaves through `_say`."""
     text = io.StringIO()
-    console = Console(file=text, force_terminal=sys.stdout.isatty(), width=Console().width)
+    console = Console(file=text, force_terminal=sys.stdout.isatty(), width=Console().width or 80)
     console.print(renderable, soft_wrap=True)
     return text.getvalue().rstrip("\n")
 

@@ -35,6 +35,9 @@ MOST_NAMES = 40  # in one sentence; float_adm has 24 options
 # YAML 1.2's core schema less what is more often a mistake: True, NULL, 0777, .inf, 20 digits.
 CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})|0x[0-9a-fA-F]{1,16}|0o[0-7]{1,21}")
+INTEGRAL = re.compile(r"[-+]?[0-9]+")  # an integer to its author, of any length
+LONGEST = "at most 19 digits"  # of INTEGER
+NOT_FINITE = re.compile(r"[-+]?\.?(inf|infinity|nan)", re.IGNORECASE)
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 TYPES = {
@@ -58,6 +61,7 @@ SENTENCES = {
     "missing": "key '{label}' is missing; add it",
     "too_short": "{label} is empty; give at least one",
     "string_too_short": "{label} is empty; write something",
+    "refused": "{label} {value} {text}",
     "string_pattern_mismatch": "{label} {value} does not have the form {pattern}",
     "literal_error": "{label} {value} is not supported; allowed: {expected}",
     "value_error": "{label} {error}",
@@ -86,7 +90,9 @@ class Document:
         self._problems: set[tuple[Place, str]] = set()
         self._values: dict[Loc, Place] = {}
         self._keys: dict[Loc, Place] = {}
-        self._aliases: set[Place] = set()
+        self._sources: dict[Loc, str] = {}  # of numbers, as the file spells them
+        self._refused_keys: set[Place] = set()
+        self._unknown: set[Place] = set()  # aliases, and mappings with a merge key
         data = self._bytes()
         self.sha256 = hashlib.sha256(data).hexdigest()
         root = self._parse(self._decode(data))
@@ -104,13 +110,14 @@ class Document:
         return self._values.get(loc, (1, 1))
 
     def report(self, loc: Loc, sentence: str) -> None:
-        """Note a problem at a value; not at an alias, whose value is unknown."""
-        if self.place(loc) not in self._aliases:
+        """Note a problem at a value, unless its value is unknown: an alias, a merged mapping."""
+        if self.place(loc) not in self._unknown:
             self._problems.add((self.place(loc), sentence))
 
     def report_key(self, loc: Loc, sentence: str) -> None:
-        """Note a problem at the key of a value."""
-        self._problems.add((self._keys[loc], sentence))
+        """Note a problem at the key of a value, unless the key is already refused."""
+        if self._keys[loc] not in self._refused_keys:
+            self._problems.add((self._keys[loc], sentence))
 
     def check(
         self, model: type[Model], value: object, loc: Loc, context: object = None
@@ -124,8 +131,10 @@ class Document:
                 wrong_key = error["type"] == "extra_forbidden"
                 if inner[-1:] == ("[key]",) and not wrong_key:
                     inner, wrong_key = inner[:-1], True  # pydantic's way to blame the key
+                whole = (*loc, *inner)
+                source = None if wrong_key else self._sources.get(whole)
                 note = self.report_key if wrong_key else self.report
-                note((*loc, *inner), _sentence(error, model, (*loc, *inner)))
+                note(whole, _sentence(error, model, whole, source))
             return None
 
     def _bytes(self) -> bytes:
@@ -149,7 +158,7 @@ class Document:
 
     def _parse(self, text: str) -> yaml.Node | None:
         try:
-            loader = _Loader(text, self._problems, self._aliases)
+            loader = _Loader(text, self._problems, self._unknown)
         except yaml.reader.ReaderError as error:
             sentence = f"character {text[error.position]!a} is not allowed in YAML; delete it"
             raise self._unreadable(_after(text[: error.position]), sentence) from None
@@ -171,24 +180,48 @@ class Document:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, loc)
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node)
+            value = self._scalar(node)
+            if isinstance(value, int | float):
+                self._sources[loc] = node.value
+            return value
         return [self._value(item, (*loc, index)) for index, item in enumerate(node.value)]
 
-    def _mapping(self, node: yaml.MappingNode, loc: Loc) -> dict[str, object]:
+    def _mapping(self, node: yaml.MappingNode, loc: Loc) -> dict[str, object] | None:
         mapping: dict[str, object] = {}
         for key_node, value_node in node.value:
             place = _place(key_node.start_mark)
-            key = self._scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
-            if not isinstance(key, str):
-                self._problems.add((place, "a key must be text; put it in quotes"))
-            elif key in mapping:
+            if _merges(key_node):
+                self._refuse_merge(place, value_node)
+                self._unknown.add(self._values[loc])
+                continue
+            key = self._key(key_node)
+            if key not in mapping:
+                self._keys[*loc, key] = place
+                mapping[key] = self._value(value_node, (*loc, key))
+            elif place not in self._refused_keys:
                 first = self._keys[*loc, key][0]
                 sentence = f"duplicate key {_SHOWN.repr(key)}, first in line {first}; delete one"
                 self._problems.add((place, sentence))
-            else:
-                self._keys[*loc, key] = place
-                mapping[key] = self._value(value_node, (*loc, key))
-        return mapping
+        return None if self._values[loc] in self._unknown else mapping
+
+    def _refuse_merge(self, place: Place, value: yaml.Node) -> None:
+        # What is wrong inside the value goes with it.
+        start, end = _place(value.start_mark), _place(value.end_mark)
+        self._problems -= {p for p in self._problems if p[0] == start or start < p[0] < end}
+        self._problems.add((place, "merge key << is not allowed; write the keys out"))
+
+    def _key(self, node: yaml.Node) -> str:
+        """Return a key; one that is no text is refused and read as if it were in quotes."""
+        key: object = [] if isinstance(node, yaml.SequenceNode) else {}
+        if isinstance(node, yaml.ScalarNode):
+            key = self._scalar(node)
+            if isinstance(key, str):
+                return key
+        text = node.value if isinstance(node, yaml.ScalarNode) else _show(key)
+        place = _place(node.start_mark)
+        self._refused_keys.add(place)
+        self._problems.add((place, _wrong_type("key", key, _show(key, text), "text")))
+        return text
 
     def _scalar(self, node: yaml.ScalarNode) -> object:
         text, halves = re.subn("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", node.value)
@@ -207,9 +240,9 @@ class Document:
 class _Loader(yaml.SafeLoader):
     """Composes nodes only; scalars are read by `Document`, for PyYAML reads YAML 1.1."""
 
-    def __init__(self, text: str, problems: set[tuple[Place, str]], aliases: set[Place]) -> None:
+    def __init__(self, text: str, problems: set[tuple[Place, str]], unknown: set[Place]) -> None:
         super().__init__(text)
-        self._problems, self._aliases = problems, aliases
+        self._problems, self._unknown = problems, unknown
         self._depth = 0
 
     def only_node(self) -> yaml.Node | None:
@@ -233,7 +266,7 @@ class _Loader(yaml.SafeLoader):
             self._problems.add(
                 (place, f"alias *{event.anchor} is not allowed; write the value out")
             )
-            self._aliases.add(place)
+            self._unknown.add(place)
             self.get_event()  # type: ignore[no-untyped-call]
             return yaml.ScalarNode("", "", mark, mark)
         if event.anchor is not None:
@@ -265,38 +298,55 @@ def _place(mark: yaml.Mark) -> Place:
     return mark.line + 1, mark.column + 1
 
 
+def _merges(key: yaml.Node) -> bool:
+    return isinstance(key, yaml.ScalarNode) and key.style is None and key.value == "<<"
+
+
 def _after(text: str) -> Place:
     return text.count("\n") + 1, len(text) - text.rfind("\n")
 
 
-def _sentence(error: ErrorDetails, model: type[BaseModel], loc: Loc) -> str:
-    """Return pydantic's finding about the value at `loc` in the house's words."""
+def _sentence(error: ErrorDetails, model: type[BaseModel], loc: Loc, source: str | None) -> str:
+    """Return pydantic's finding about the value at `loc` in the house's words.
+
+    Args:
+        error: the finding.
+        model: what the value should be, or lies in.
+        loc: keys and indices from the top of the file.
+        source: of a number, as the file spells it.
+    """
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     owner, field = _find(model, error["loc"])
-    label = _label(loc)
+    label, shown = _label(loc), _show(value, source)
+    if kind == "int_type" and source is not None and INTEGRAL.fullmatch(source):
+        return f"{label} {shown} is out of range; allowed: {_range({}, field, LONGEST)}"
+    if kind == "float_type" and isinstance(value, str) and NOT_FINITE.fullmatch(value):
+        kind = "finite_number"
     if kind in TYPES:
-        return _wrong_type(label, value, TYPES[kind])
+        return _wrong_type(label, value, shown, TYPES[kind])
     if kind == "extra_forbidden":
         return unknown("key", str(loc[-1]), owner.model_fields)
     if context.keys() & LIMITS:
-        return f"{label} {_show(value)} is out of range; allowed: {_range(context, field)}"
-    words = {**context, "label": label, "value": _show(value), "text": error["msg"]}
+        return f"{label} {shown} is out of range; allowed: {_range(context, field)}"
+    words = {**context, "label": label, "value": shown, "text": error["msg"]}
     return SENTENCES.get(kind, "{text}").format_map(words)
 
 
-def _wrong_type(label: str, value: object, wanted: str) -> str:
+def _wrong_type(label: str, value: object, shown: str, wanted: str) -> str:
     if value is None or isinstance(value, dict | list):
-        return f"{label} must be {wanted}, not {_show(value)}"
+        return f"{label} must be {wanted}, not {shown}"
     advice = "; put it in quotes" if wanted == "text" else ""
-    return f"{label} {_show(value)} must be {wanted}{advice}"
+    return f"{label} {shown} must be {wanted}{advice}"
 
 
-def _show(value: object) -> str:
-    """Return a value as YAML would spell it, shortened."""
+def _show(value: object, source: str | None = None) -> str:
+    """Return a value as YAML would spell it, shortened; a number as `source` spells it."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, int | float) and source is not None:
+        return _SHOWN.repr(source)[1:-1]
     return "null" if value is None else _SHOWN.repr(value)
 
 
@@ -332,13 +382,21 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
     return None
 
 
-def _range(context: dict[str, object], field: FieldInfo | None) -> str:
-    """Return the range that a value broke; pydantic tells one end, the field has both."""
+def _range(context: dict[str, object], field: FieldInfo | None, end: str = "") -> str:
+    """Return the range that a value broke; pydantic tells one end, the field has both.
+
+    Args:
+        context: what pydantic tells.
+        field: that of the value.
+        end: the upper end where neither of them has one.
+    """
     limits = {name: context[name] for name in LIMITS if name in context}
     for item in field.metadata if field else ():
         limits |= {name: getattr(item, name) for name in LIMITS if hasattr(item, name)}
     parts = []
+    ends = [end] if end and "le" not in limits else []
     if {"ge", "le"} <= limits.keys():
         low, high = limits.pop("ge"), limits.pop("le")
         parts.append(f"{low}" if low == high else f"{low} to {high}")
-    return ", ".join(parts + [f"{LIMITS[name]} {limit}" for name, limit in limits.items()])
+    parts += [f"{LIMITS[name]} {limit}" for name, limit in limits.items()]
+    return ", ".join(parts + ends)

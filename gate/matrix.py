@@ -105,14 +105,14 @@ def _is_fixture_name(name: str) -> str:
 
 def _is_fixture(name: str, info: ValidationInfo) -> str:
     names: tuple[str, ...] = info.context or ()
-    if name not in names:
+    if names and name not in names:
         raise _mistake(unknown("fixture", name, names))
     return name
 
 
 def _matches_fixture(glob: str, info: ValidationInfo) -> str:
     names: tuple[str, ...] = info.context or ()
-    if not any(fnmatchcase(name, glob) for name in names):
+    if names and not any(fnmatchcase(name, glob) for name in names):
         raise _mistake(unknown("fixture", glob, names))
     return glob
 
@@ -240,10 +240,16 @@ def load(path: Path) -> Matrix:
     fixtures = _fixtures(document)
     products, include = _products(document, "matrix"), _products(document, "include")
     # A product of a fixture that is wrong waits: its globs would be said to match nothing.
-    complete = [p for p in (*products, *include) if fixtures.keys() >= set(p.fixtures)]
+    complete = [
+        p for p in (*products, *include) if p.fixtures and fixtures.keys() >= set(p.fixtures)
+    ]
     cells, problems = plan.expand(complete, fixtures)
     for loc, sentence in problems:
         document.report(loc, sentence)
+    if file and len(file.matrix) + len(file.include) == len(products) + len(include):
+        for name in plan.unused((*products, *include), cells, file.fixtures):
+            sentence = f"fixture {name!r} is used by no cell; list it in a product or delete it"
+            document.report_key(("fixtures", name), sentence)
     if file and not document.problems:
         _compare(
             document, file.expect, Expect(cells=len(cells), scores=sum(c.scores for c in cells))

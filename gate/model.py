@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 UNSET = None
 """A score that an implementation leaves unset; equal only to UNSET."""
 
+UNFINISHED = "interrupted before it finished"
+"""Reason of a cell that an interrupt left without a result; its status is ERROR."""
+
 
 class Status(StrEnum):
     """Status of a cell."""
@@ -210,25 +213,46 @@ class Run:
         return ExitCode.ERROR if self.count(Status.ERROR) else ExitCode.OK
 
     @property
+    def unfinished(self) -> int:
+        """Number of cells that an interrupt left without a result."""
+        late = (Status.ERROR, UNFINISHED)
+        return sum((result.status, result.reason) == late for result in self.results)
+
+    @property
     def verdict(self) -> str:
         """Return one line: the verdict and the counts behind it."""
-        word = {
+        cells = counted(len(self.results), "cell")
+        if self.selection:
+            cells = f"{len(self.results)} of {counted(self.planned, 'cell')}"
+        counts = {status: self.count(status) for status in Status}
+        counts[Status.ERROR] -= self.unfinished
+        parts = [cells, *(f"{number} {status}" for status, number in counts.items() if number)]
+        if self.unfinished:
+            parts.append(f"{self.unfinished} did not finish")
+        parts.append(f"{counted(self.scores, 'score')} compared, {self.different} different")
+        parts += [f"required backend missing: {name}" for name in self.missing]
+        return f"{self._word}: {', '.join(parts)}"
+
+    @property
+    def _word(self) -> str:
+        if self.exit_code is ExitCode.NOTHING and self.count(Status.SKIP) < len(self.results):
+            return "BACKEND MISSING"
+        return {
             ExitCode.OK: "PASS",
             ExitCode.FAIL: "FAIL",
             ExitCode.ERROR: "ERROR",
             ExitCode.NOTHING: "NOTHING PROVED",
             ExitCode.INTERRUPTED: "INTERRUPTED",
         }[self.exit_code]
-        partial = f" of {self.planned}" if self.selection else ""
-        parts = [f"{len(self.results)}{partial} cells"]
-        parts += [f"{self.count(s)} {s}" for s in Status if self.count(s)]
-        parts.append(f"{self.scores} scores compared, {self.different} different")
-        parts += [f"required backend missing: {name}" for name in self.missing]
-        return f"{word}: {', '.join(parts)}"
 
     def repeat_command(self, cell: Cell) -> str:
         """Return the exact command that repeats this one cell."""
         return f"{self.command} --cell {shlex.quote(cell.id)}"
+
+
+def counted(number: int, word: str) -> str:
+    """Return `1 cell`, `2 cells`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def exact(value: float | None) -> str:
@@ -261,5 +285,5 @@ def failure_sentence(result: Result) -> str:
     return (
         f"frame {first.frame} {first.score}: {exact(first.candidate)} "
         f"expected {exact(first.reference)} ({steps_apart(first)}), "
-        f"{different} of {result.comparison.scores} scores"
+        f"{different} of {counted(result.comparison.scores, 'score')}"
     )

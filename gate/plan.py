@@ -63,7 +63,7 @@ def select(cells: Iterable[Cell], globs: Sequence[str]) -> tuple[Cell, ...]:
 def expand(
     products: Iterable[Product], fixtures: Mapping[str, FixtureSpec]
 ) -> tuple[tuple[Cell, ...], list[Problem]]:
-    """Return every cell, and what is wrong with them as far as only cells can tell.
+    """Return every cell, and what is wrong with the products as far as only cells can tell.
 
     Args:
         products: all products of one matrix file.
@@ -71,13 +71,61 @@ def expand(
     """
     planned: dict[str, Cell] = {}
     problems: list[Problem] = []
-    for product in products:
+    for given in products:
+        product, repeats = _without_repeats(given)
+        problems += repeats
         cells = _combinations(product, fixtures)
         kept = [_skipped(cell, product) for cell in cells if not _matches(cell, product.exclude)]
         problems += _idle(product, cells, kept)
         problems += _without_result(kept, fixtures)
         problems += _repeated(product, kept, planned)
     return _ordered(planned.values(), fixtures), problems
+
+
+def unused(
+    products: Iterable[Product], cells: Sequence[Cell], fixtures: Iterable[str]
+) -> list[str]:
+    """Return the fixtures without a cell.
+
+    Args:
+        products: all products of one matrix file.
+        cells: theirs, as `expand` returns them.
+        fixtures: every name in the file, in its order.
+    """
+    used = {cell.fixture for cell in cells}
+    lines = {cell.line for cell in cells}
+    for product in products:
+        # A product without any cell is a mistake of its own; its fixtures are meant to be used.
+        if product.line not in lines:
+            used.update(product.fixtures)
+    return [name for name in fixtures if name not in used]
+
+
+def _without_repeats(product: Product) -> tuple[Product, list[Problem]]:
+    """Return a product that names everything once, and a problem for what it named again."""
+    feature = registry.features()[product.feature]
+    options = {feature.options_name(item): item for item in reversed(product.options)}
+    axes = {
+        "candidates": product.candidates,
+        "dialects": product.dialects,
+        "options": tuple(feature.options_name(item) for item in product.options),
+    }
+    problems: list[Problem] = [
+        (
+            (*product.loc, axis, index),
+            f"{axis}[{index}] repeats {axis}[{names.index(name)}] ({name}); delete one",
+        )
+        for axis, names in axes.items()
+        for index, name in enumerate(names)
+        if names.index(name) < index
+    ]
+    once = replace(
+        product,
+        candidates=tuple(dict.fromkeys(product.candidates)),
+        dialects=tuple(dict.fromkeys(product.dialects)),
+        options=tuple(options[name] for name in dict.fromkeys(axes["options"])),
+    )
+    return once, problems
 
 
 def _combinations(product: Product, fixtures: Mapping[str, FixtureSpec]) -> list[Cell]:

@@ -19,6 +19,7 @@ from gate import compare, environment
 from gate.errors import FixtureError
 from gate.fixtures import open_fixture
 from gate.model import (
+    UNFINISHED,
     UNSET,
     Cell,
     Comparison,
@@ -250,7 +251,7 @@ class _Session:
 
     def all_results(self) -> tuple[Result, ...]:
         """Return one result per cell, in order; a cell without one was interrupted."""
-        unfinished = _Trouble(Status.ERROR, "interrupted before it finished")
+        unfinished = _Trouble(Status.ERROR, UNFINISHED)
         return tuple(self._results.get(cell.id) or unfinished.result(cell) for cell in self._cells)
 
     def _before_running(self, cell: Cell) -> _Trouble | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -10,11 +11,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from gate.model import Status, decimal, failure_sentence
+from gate.model import Status, counted, decimal, failure_sentence
 from reports.wording import (
     by_candidate,
+    by_guilty_axes,
     by_reason,
-    count,
     cut,
     one_line,
     printable,
@@ -27,12 +28,15 @@ from reports.wording import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from gate.model import Result, Run
 
-SHOWN = 20  # failures, and groups of errors and skips; the rest is in report.json
-DETAIL = 1_500  # characters of a compiler log or traceback
+SHOWN = 20  # groups of failures, errors and skips; the rest is in report.json
+EXAMPLES = 5  # failures in full
+LINES = 3  # of a compiler log or traceback, whose end says most; the reports keep more
+DETAIL = 1_500  # characters of these lines
+NARROWEST = 60  # columns; below, a table folds its names into letters or loses its columns
 INDENT = "     "
 
 # Worst first, as within a cell of the table.
@@ -42,6 +46,14 @@ MARKS = {
     Status.SKIP: ("-", "yellow"),
     Status.PASS: ("✓", "green"),
 }
+
+
+class _Grid(Table):
+    """A table that is never narrower than it can be read."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = max(options.max_width, NARROWEST)
+        return super().__rich_console__(console, options.update(max_width=width))
 
 
 def table(run: Run) -> RenderableType:
@@ -69,12 +81,12 @@ def _grids(run: Run) -> Iterator[RenderableType]:
         yield Text(f"{legend}  (with the number of option sets)", style="dim")
     sums = tally(list(run.results))
     if sums.nans or sums.unsets:
-        yield Text(f"In the reference: {sums.nans} NaN, {sums.unsets} UNSET scores")
+        yield Text(f"In the reference: {sums.nans} NaN, {counted(sums.unsets, 'UNSET score')}")
 
 
 def _grid(title: str, results: list[Result]) -> Table:
     """One row a fixture, one column a dialect; an entry counts the option sets by status."""
-    grid = Table(
+    grid = _Grid(
         title=Text(printable(title), style="bold"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
@@ -111,24 +123,39 @@ def _reasons(run: Run, status: Status) -> Iterator[Text]:
         first = results[0]
         yield _headline(status, f"{_names(results)}: {one_line(first.reason)}")
         if first.detail:
-            yield _indented(cut(printable(first.detail.strip()), DETAIL).splitlines())
+            yield _indented(_end(first.detail))
         if status is Status.ERROR:
             yield _indented([run.repeat_command(first.cell)])
     yield from _more(len(groups) - SHOWN, f"more {status.value} reason")
 
 
+def _end(detail: str) -> list[str]:
+    lines = printable(detail.strip()).splitlines()
+    above = len(lines) - LINES
+    told = [f"[... {counted(above, 'line')} above, in report.json ...]"] if above > 0 else []
+    return [*told, *cut("\n".join(lines[-LINES:]), DETAIL).splitlines()]
+
+
 def _names(results: list[Result]) -> str:
-    number = f"{count(len(results), 'cell')} " if len(results) > 1 else ""
+    number = f"{counted(len(results), 'cell')} " if len(results) > 1 else ""
     return number + printable(shared_id(results))
 
 
 def _failures(run: Run) -> Iterator[Text]:
-    failures = with_status(run, Status.FAIL)
-    for result in failures[:SHOWN]:
+    """Say where the failures are, then show some: of each group one, then of each another."""
+    groups = by_guilty_axes(run)
+    failures = [result for turn in zip_longest(*groups) for result in turn if result is not None]
+    if len(failures) > 1:
+        yield Text()
+        for results in groups[:SHOWN]:
+            names = f"{counted(len(results), 'cell')} {printable(shared_id(results))}"
+            yield _line(Status.FAIL, names)
+        yield from _more(len(groups) - SHOWN, "more failing group")
+    for result in failures[:EXAMPLES]:
         sentence = one_line(failure_sentence(result))
         yield _headline(Status.FAIL, f"{printable(result.cell.id)} {sentence}")
         yield _indented([*_decimals(result), run.repeat_command(result.cell)])
-    yield from _more(len(failures) - SHOWN, "more failing cell")
+    yield from _more(len(failures) - EXAMPLES, "more failing cell")
 
 
 def _decimals(result: Result) -> Iterator[str]:
@@ -139,8 +166,12 @@ def _decimals(result: Result) -> Iterator[str]:
     yield f"{candidate} expected {reference}"
 
 
+def _line(status: Status, text: str) -> Text:
+    return Text.assemble((status.value, MARKS[status][1]), f" {text}")
+
+
 def _headline(status: Status, text: str) -> Text:
-    return Text.assemble("\n", (status.value, MARKS[status][1]), f" {text}")
+    return Text.assemble("\n", _line(status, text))
 
 
 def _indented(lines: Iterable[str]) -> Text:
@@ -149,4 +180,4 @@ def _indented(lines: Iterable[str]) -> Text:
 
 def _more(number: int, word: str) -> Iterator[Text]:
     if number > 0:
-        yield Text(f"and {count(number, word)}, in report.json")
+        yield Text(f"and {counted(number, word)}, in report.json")

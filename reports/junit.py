@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
-from gate.model import Status, decimal, exact, failure_sentence, steps_apart
-from reports.wording import count, cut, differing, one_line, printable, problems
+from gate.model import Status, counted, decimal, exact, failure_sentence, steps_apart
+from reports.wording import cut, differing, one_line, printable, problems
 
 if TYPE_CHECKING:
     from gate.model import Mismatch, Result, Run
@@ -107,7 +107,7 @@ def _listing(result: Result) -> list[str]:
     lines = [_line(mismatch) for mismatch in mismatches[:MISMATCHES]]
     more = len(mismatches) - MISMATCHES
     if more > 0:
-        lines.append(f"[... {count(more, 'more score')} cut ...]")
+        lines.append(f"[... {counted(more, 'more score')} cut ...]")
     return lines
 
 

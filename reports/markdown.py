@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from gate.model import ExitCode, Status, decimal, exact, failure_sentence, steps_apart
+from gate.model import ExitCode, Status, counted, decimal, exact, failure_sentence, steps_apart
 from reports import wording
 from reports.wording import printable
 
@@ -78,7 +78,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        count=wording.count, decimal=decimal, exact=exact, fenced=_fenced, narrow=_narrow
+        counted=counted, decimal=decimal, exact=exact, fenced=_fenced, narrow=_narrow
     )
     environment.globals.update(
         MARKS=MARKS,

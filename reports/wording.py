@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from gate.model import Status
+from gate.model import Status, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gate.model import Result, Run
 
 _ID_PARTS = attrgetter("feature", "dialect", "options_name", "fixture", "candidate")
+_AXES = ("dialect", "options_name", "candidate")  # the table shows the fixtures
 _NOT_PLAIN = re.compile(r"[^\t\n -~]+")
 
 
@@ -41,17 +43,13 @@ def cut(text: str, limit: int) -> str:
     if gone <= 0:
         return text
     tail = limit // 3  # a traceback ends with what matters, a compiler's log begins with it
-    return f"{text[: limit - tail]}\n[... {gone} characters cut ...]\n{text[len(text) - tail :]}"
+    told = f"[... {counted(gone, 'character')} cut ...]"
+    return f"{text[: limit - tail]}\n{told}\n{text[len(text) - tail :]}"
 
 
 def one_line(text: str, limit: int = 1000) -> str:
     """Return printable text on one line, cut at `limit` characters."""
     return " ".join(cut(printable(text), limit).split())
-
-
-def count(number: int, word: str) -> str:
-    """Return `1 cell`, `2 cells`."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def differing(result: Result) -> str:
@@ -60,8 +58,9 @@ def differing(result: Result) -> str:
         return "nothing was compared"
     mismatches = result.comparison.mismatches
     frames = len({mismatch.frame for mismatch in mismatches})
-    scores = f"{len(mismatches)} of {count(result.comparison.scores, 'score')} differ"
-    return f"{scores}, in {frames} of {count(result.cell.frames, 'frame')}"
+    verb = "differs" if len(mismatches) == 1 else "differ"
+    scores = f"{len(mismatches)} of {counted(result.comparison.scores, 'score')} {verb}"
+    return f"{scores}, in {frames} of {counted(result.cell.frames, 'frame')}"
 
 
 def problems(run: Run) -> list[Problem]:
@@ -71,8 +70,8 @@ def problems(run: Run) -> list[Problem]:
         for text in run.missing
     ]
     if run.interrupted:
-        sentence = "the run was interrupted; cells that did not finish are errors"
-        found.append(Problem("interrupted", sentence))
+        late = f"{counted(run.unfinished, 'cell')} did not finish, listed as ERROR"
+        found.append(Problem("interrupted", f"the run was interrupted; {late}"))
     elif not run.results:
         found.append(Problem("no cells", _no_cells(run)))
     elif run.count(Status.SKIP) == len(run.results):
@@ -82,7 +81,7 @@ def problems(run: Run) -> list[Problem]:
 
 def _no_cells(run: Run) -> str:
     globs = "".join(f" --cell {glob}" for glob in run.selection)
-    planned = count(run.planned, "cell")
+    planned = counted(run.planned, "cell")
     chosen = f"{globs} selects 0 of its {planned}" if globs else f" it has {planned}"
     return f"no cell of {run.matrix} was run:{chosen}; `parity-gate list` shows the ids"
 
@@ -104,6 +103,30 @@ def shared_id(results: list[Result]) -> str:
     """Return the cells' id, with `*` for each part in which they differ."""
     parts = zip(*(_ID_PARTS(result.cell) for result in results), strict=True)
     return "/".join(names[0] if len(set(names)) == 1 else "*" for names in parts)
+
+
+def by_guilty_axes(run: Run) -> list[list[Result]]:
+    """Return the failures in few groups that leave the guilty axis visible, the largest first.
+
+    A group spans all values of an axis only where each value that was compared has a failure, in
+    whatever fixture; else the axis tells the cause, and its values stay apart.
+    """
+    failures = with_status(run, Status.FAIL)
+    compared = [*with_status(run, Status.PASS), *failures]
+    red = {_key(result, _AXES) for result in failures}
+    groups: list[list[Result]] = []
+    for axes in (axes for size in range(len(_AXES) + 1) for axes in combinations(_AXES, size)):
+        mixed = {_key(result, axes) for result in compared if _key(result, _AXES) not in red}
+        found: dict[tuple[str, ...], list[Result]] = {}
+        for result in failures:
+            found.setdefault(_key(result, axes), []).append(result)
+        groups += [results for key, results in found.items() if key not in mixed]
+        failures = [result for result in failures if _key(result, axes) in mixed]
+    return sorted(groups, key=len, reverse=True)
+
+
+def _key(result: Result, axes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(getattr(result.cell, name) for name in ("feature", *axes))
 
 
 def by_candidate(run: Run) -> dict[tuple[str, str], list[Result]]:

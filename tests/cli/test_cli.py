@@ -196,7 +196,7 @@ def test_control_characters_of_a_path_do_not_reach_the_terminal(desk: Desk) -> N
 
 def test_a_selection_runs_its_cells_only(desk: Desk) -> None:
     outcome = desk("run", "m.yaml", "--cell", "*/cuda")
-    assert outcome.verdict == "PASS: 1 of 2 cells, 1 PASS, 1 scores compared, 0 different"
+    assert outcome.verdict == "PASS: 1 of 2 cells, 1 PASS, 1 score compared, 0 different"
     assert desk.opened == ["cpu", "cuda"]
 
 
@@ -284,7 +284,7 @@ def test_ctrl_c_exits_130_with_reports_of_what_is_computed(desk: Desk) -> None:
     desk.errors["cuda"] = KeyboardInterrupt()
     outcome = desk("run", "m.yaml")
     assert (outcome.code, desk.reports()) == (130, REPORTS)
-    assert outcome.verdict.startswith("INTERRUPTED: 2 cells, 1 PASS, 1 ERROR")
+    assert outcome.verdict.startswith("INTERRUPTED: 2 cells, 1 PASS, 1 did not finish")
 
 
 def test_ctrl_c_outside_of_a_run_exits_130(desk: Desk) -> None:

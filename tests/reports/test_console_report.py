@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from gate.model import Cell, Result, Run, Status
+from gate.model import Cell, Comparison, Result, Run, Status
 from reports import console
 
 BuildCell = Callable[..., Cell]
 BuildRun = Callable[..., Run]
 
 
-def _print(run: Run, width: int = 100, *, colour: bool = False, soft_wrap: bool = True) -> str:
+def _print(run: Run, width: int = 100, *, colour: bool = False) -> str:
     target = io.StringIO()
     terminal = Console(
         file=target,
@@ -22,7 +22,7 @@ def _print(run: Run, width: int = 100, *, colour: bool = False, soft_wrap: bool 
         force_terminal=colour,
         color_system="truecolor" if colour else None,
     )
-    terminal.print(console.table(run), soft_wrap=soft_wrap)
+    terminal.print(console.table(run), soft_wrap=True)
     return target.getvalue()
 
 
@@ -58,10 +58,28 @@ def test_full_matrix_fits_100_columns(build_run: BuildRun, build_cell: BuildCell
     assert "…" not in text
 
 
-def test_narrow_terminal_loses_no_character(run: Run, failed: Result) -> None:
-    shown = "".join(_print(run, width=40, soft_wrap=False).split())
-    assert "".join(run.repeat_command(failed.cell).split()) in shown
-    assert "…" not in shown
+@pytest.mark.parametrize("width", [1, 20, 40, 59])
+def test_narrow_terminal_is_printed_as_one_of_60_columns(
+    width: int, build_run: BuildRun, build_cell: BuildCell, failed: Result
+) -> None:
+    dialects = ("rcpss-single", "ieee-double", "ieee-single")
+    others = (Result(build_cell(dialect=name), Status.PASS) for name in dialects)
+    run = build_run(failed, *others)
+    text = _print(run, width)
+    assert text == _print(run, 60)
+    assert text.count("✓ 1 ") == len(dialects)
+    assert "  ieee-single\n" in text
+    assert f"     {run.repeat_command(failed.cell)}\n" in text
+
+
+def test_table_uses_a_terminal_wider_than_60_columns(
+    build_run: BuildRun, build_cell: BuildCell
+) -> None:
+    name = "f" * 50
+    dialects = ("rcpss-double", "ieee-double")
+    run = build_run(*(Result(build_cell(name, dialect=d), Status.PASS) for d in dialects))
+    assert name not in _print(run, 60)
+    assert name in _print(run, 80)
 
 
 def test_failure_has_the_form_of_the_design(build_run: BuildRun, failed: Result) -> None:
@@ -96,14 +114,34 @@ def test_cells_with_one_reason_share_one_line(
     assert "float_adm on opencl:intel" not in text
 
 
-def test_error_shows_its_detail_and_how_to_repeat_it(build_run: BuildRun, broken: Result) -> None:
-    calm = replace(broken, reason="csf does not compile", detail="k.cl:1: error\nk.cl:2: error\n")
-    assert _print(build_run(calm)).splitlines()[-4:] == [
-        f"ERROR {calm.cell.id}: csf does not compile",
-        "     k.cl:1: error",
-        "     k.cl:2: error",
-        f"     parity-gate run matrices/pr.yaml --cell {calm.cell.id}",
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (1, []),
+        (2, []),
+        (3, []),
+        (4, ["     [... 1 line above, in report.json ...]"]),
+        (30, ["     [... 27 lines above, in report.json ...]"]),
+    ],
+)
+def test_error_shows_the_end_of_its_detail_and_how_to_repeat_it(
+    number: int, told: list[str], build_run: BuildRun, broken: Result
+) -> None:
+    log = [f"k.cl:{line}: error" for line in range(number)]
+    calm = replace(broken, reason="csf does not compile", detail="\n".join(log) + "\n")
+    lines = _print(build_run(calm)).splitlines()
+    start = lines.index(f"ERROR {calm.cell.id}: csf does not compile")
+    assert lines[start + 1 :] == [
+        *told,
+        *(f"     {line}" for line in log[-3:]),
+        f"     {build_run().repeat_command(calm.cell)}",
     ]
+
+
+def test_long_line_of_a_detail_is_cut(build_run: BuildRun, broken: Result) -> None:
+    text = _print(build_run(replace(broken, reason="reason", detail="x" * 1600)))
+    assert text.count("x" * 500) == 3
+    assert "[... 100 characters cut ...]" in text
 
 
 def test_hostile_text_cannot_steer_the_terminal(run: Run) -> None:
@@ -134,20 +172,85 @@ def test_text_is_the_same_without_colour(build_run: BuildRun, failed: Result) ->
     assert "\x1b" not in _print(build_run(failed))
 
 
-@pytest.mark.parametrize(("number", "told"), [(19, 0), (20, 0), (21, 1)])
-def test_long_list_of_failures_says_how_many_more(
+def _headlines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("FAIL ")]
+
+
+def test_failures_of_one_cause_are_one_line_before_the_examples(
+    build_run: BuildRun, build_cell: BuildCell, failed: Result
+) -> None:
+    cells = [
+        build_cell(f"f{n}", "opencl:pocl", options_name=options)
+        for options in ("default", "debug")
+        for n in range(13)
+    ]
+    results = [replace(failed, cell=cell) for cell in cells if cell.options_name == "debug"]
+    passing = [Result(cell, Status.PASS) for cell in cells if cell.options_name == "default"]
+    text = _print(build_run(*passing, *results))
+    first, *examples = _headlines(text)
+    assert first == "FAIL 13 cells float_adm/rcpss-double/debug/*/opencl:pocl"
+    assert len(examples) == 5
+    assert examples[0].startswith(f"FAIL {results[0].cell.id} frame 3 adm2: ")
+    assert text.endswith("\nand 8 more failing cells, in report.json\n")
+
+
+def test_one_failing_cell_is_not_told_twice(build_run: BuildRun, failed: Result) -> None:
+    assert len(_headlines(_print(build_run(failed)))) == 1
+
+
+@pytest.mark.parametrize(("number", "told"), [(4, 0), (5, 0), (6, 1)])
+def test_a_handful_of_examples_says_how_many_more(
     number: int, told: int, build_run: BuildRun, failed: Result
 ) -> None:
     cells = [replace(failed.cell, fixture=f"f{n}") for n in range(number)]
     text = _print(build_run(*(replace(failed, cell=cell) for cell in cells)))
-    assert text.count("\nFAIL ") == min(number, 20)
+    assert text.count(" frame 3 adm2: ") == min(number, 5)
     assert text.count("and 1 more failing cell, in report.json") == told
+
+
+def test_every_group_of_failures_has_an_example(
+    build_run: BuildRun, build_cell: BuildCell, failed: Result, passed: Result
+) -> None:
+    names = {"a": 8, "b": 2, "green": 0}
+    cells = [build_cell(f"f{n}", options_name=name) for name in names for n in range(8)]
+    results = [
+        replace(failed if number % 8 < names[cell.options_name] else passed, cell=cell)
+        for number, cell in enumerate(cells)
+    ]
+    groups = _headlines(_print(build_run(*results)))
+    assert groups[:2] == [
+        "FAIL 8 cells float_adm/rcpss-double/a/*/cuda",
+        "FAIL 2 cells float_adm/rcpss-double/b/*/cuda",
+    ]
+    assert [line.split("/")[2:4] for line in groups[2:]] == [
+        ["a", "f0"],
+        ["b", "f0"],
+        ["a", "f1"],
+        ["b", "f1"],
+        ["a", "f2"],
+    ]
+
+
+@pytest.mark.parametrize(("number", "told"), [(19, 0), (20, 0), (21, 1)])
+def test_long_list_of_groups_says_how_many_more(
+    number: int, told: int, build_run: BuildRun, failed: Result, passed: Result
+) -> None:
+    cells = [replace(failed.cell, options_name=f"o{n}") for n in range(number)]
+    green = replace(passed, cell=replace(failed.cell, options_name="green"))
+    text = _print(build_run(green, *(replace(failed, cell=cell) for cell in cells)))
+    assert text.count("FAIL 1 cell ") == min(number, 20)
+    assert text.count("and 1 more failing group, in report.json") == told
 
 
 def test_nan_and_unset_are_counted(build_run: BuildRun, passed: Result, failed: Result) -> None:
     line = "In the reference: 3 NaN, 7 UNSET scores"
     assert line in _print(build_run(passed))
     assert "In the reference" not in _print(build_run(failed))
+
+
+def test_one_unset_score_has_no_plural(build_run: BuildRun, passed: Result) -> None:
+    single = replace(passed, comparison=Comparison(84, 0, 1, ()))
+    assert "In the reference: 0 NaN, 1 UNSET score\n" in _print(build_run(single))
 
 
 def test_missing_interrupted_and_empty_are_told(build_run: BuildRun, passed: Result) -> None:

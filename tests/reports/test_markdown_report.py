@@ -184,18 +184,32 @@ def test_errors_with_one_reason_are_told_once(build_run: BuildRun, build_cell: B
     assert "- and 2 more cells, in report.json" in text
 
 
-@pytest.mark.parametrize(
-    ("number", "told"), [(19, None), (20, None), (21, "1 more score, in report.json")]
-)
-def test_long_listing_says_how_many_more(
-    number: int, told: str | None, build_run: BuildRun, failed: Result
+LISTED = "; the first 20 are listed here, all of them in report.json"
+
+
+@pytest.mark.parametrize(("number", "told"), [(19, ""), (20, ""), (21, LISTED)])
+def test_long_listing_says_how_many_are_listed(
+    number: int, told: str, build_run: BuildRun, failed: Result
 ) -> None:
     assert failed.comparison is not None
     mismatches = tuple(replace(failed.comparison.mismatches[0], frame=i) for i in range(number))
     many = replace(failed, comparison=replace(failed.comparison, mismatches=mismatches))
     text = markdown.render(build_run(many))
     assert text.count("| adm2 | <code>") == min(number, 20)
-    assert [line for line in text.splitlines() if "more score" in line] == ([told] if told else [])
+    lead = f"\n{number} of 84 scores differ, in {number} of 12 frames"
+    assert f"{lead}{told}.\n" in text
+
+
+def test_listing_that_was_shortened_for_room_says_so(build_run: BuildRun, failed: Result) -> None:
+    assert failed.comparison is not None
+    comparison = replace(failed.comparison, mismatches=failed.comparison.mismatches * 2)
+    many = replace(failed, comparison=comparison, detail="x" * 4_000)
+    cells = (replace(failed.cell, fixture=f"f{n}") for n in range(300))
+    text = markdown.render(build_run(*(replace(many, cell=cell) for cell in cells)))
+    rows = text.count("| adm2 | <code>") + text.count("| aim | <code>")
+    rows += text.count("| adm3 | <code>") + text.count("| adm_scale0 | <code>")
+    listed = text.count("; the first 5 are listed here, all of them in report.json.")
+    assert rows == 5 * listed == 5 * 50
 
 
 def test_compared_counts_nan_and_unset(build_run: BuildRun, passed: Result) -> None:

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
-from gate.model import Cell, Result, Run, Status, failure_sentence
+from gate.model import UNFINISHED, Cell, Result, Run, Status, failure_sentence
 from reports import wording
 
 BuildCell = Callable[..., Cell]
@@ -41,7 +42,7 @@ def test_control_characters_are_spelled_and_the_rest_is_kept(text: str, shown: s
     [
         (29, "x" * 29),
         (30, "x" * 30),
-        (31, "x" * 20 + "\n[... 1 characters cut ...]\n" + "x" * 10),
+        (31, "x" * 20 + "\n[... 1 character cut ...]\n" + "x" * 10),
     ],
 )
 def test_cut_keeps_the_limit_and_tells_the_rest(length: int, shown: str) -> None:
@@ -64,6 +65,24 @@ def test_every_red_exit_code_without_a_red_cell_has_a_problem(
     assert wording.problems(build_run(passed, skipped)) == []
 
 
+def test_interrupted_run_says_how_many_cells_did_not_finish(
+    build_run: BuildRun, passed: Result, broken: Result
+) -> None:
+    late = Result(passed.cell, Status.ERROR, UNFINISHED)
+    for results, counts in (((late,), "1 cell"), ((late, late), "2 cells"), ((), "0 cells")):
+        (problem,) = wording.problems(build_run(passed, broken, *results, interrupted=True))
+        sentence = f"the run was interrupted; {counts} did not finish, listed as ERROR"
+        assert problem.sentence == sentence
+
+
+def test_one_differing_score_has_no_plural(failed: Result) -> None:
+    assert failed.comparison is not None
+    assert wording.differing(failed) == "4 of 84 scores differ, in 2 of 12 frames"
+    one = replace(failed.comparison, scores=1, mismatches=failed.comparison.mismatches[:1])
+    single = replace(failed, cell=replace(failed.cell, frames=1), comparison=one)
+    assert wording.differing(single) == "1 of 1 score differs, in 1 of 1 frame"
+
+
 def test_empty_selection_names_the_globs_and_what_to_do(build_run: BuildRun) -> None:
     (problem,) = wording.problems(build_run(selection=("*/cuda9",), planned=150))
     assert problem.sentence == (
@@ -82,6 +101,80 @@ def test_shared_id_keeps_what_the_cells_have_in_common(build_cell: BuildCell) ->
 def test_reasons_are_shared_only_with_the_same_detail(broken: Result) -> None:
     other = replace(broken, detail="another log")
     assert wording.by_reason([broken, other, broken]) == [[broken, broken], [other]]
+
+
+AXES = {
+    "dialect": ("rcpss-double", "ieee-double"),
+    "options_name": ("default", "egl_1"),
+    "candidate": ("cuda", "opencl:pocl"),
+    "fixture": ("f0", "f1"),
+}
+
+
+def _grouped(
+    build_run: BuildRun, build_cell: BuildCell, red: Callable[[Cell], bool]
+) -> list[tuple[int, str]]:
+    cells = [build_cell(**dict(zip(AXES, names, strict=True))) for names in product(*AXES.values())]
+    results = [Result(cell, Status.FAIL if red(cell) else Status.PASS) for cell in cells]
+    groups = wording.by_guilty_axes(build_run(*results))
+    return [(len(group), wording.shared_id(group)) for group in groups]
+
+
+@pytest.mark.parametrize(
+    ("red", "groups"),
+    [
+        (lambda _: False, []),
+        (lambda _: True, [(16, "float_adm/*/*/*/*")]),
+        (lambda c: c.dialect == "ieee-double", [(8, "float_adm/ieee-double/*/*/*")]),
+        (lambda c: c.options_name == "egl_1", [(8, "float_adm/*/egl_1/*/*")]),
+        (lambda c: c.candidate == "cuda", [(8, "float_adm/*/*/*/cuda")]),
+        (lambda c: c.fixture == "f1", [(8, "float_adm/*/*/f1/*")]),
+        (
+            lambda c: (c.dialect, c.candidate) == ("ieee-double", "cuda"),
+            [(4, "float_adm/ieee-double/*/*/cuda")],
+        ),
+        (
+            lambda c: (c.dialect, c.options_name, c.candidate) == ("ieee-double", "egl_1", "cuda"),
+            [(2, "float_adm/ieee-double/egl_1/*/cuda")],
+        ),
+        (
+            lambda c: c.dialect == "ieee-double" or c.options_name == "egl_1",
+            [(8, "float_adm/ieee-double/*/*/*"), (4, "float_adm/rcpss-double/egl_1/*/*")],
+        ),
+    ],
+)
+def test_group_spans_an_axis_only_where_no_value_of_it_is_green(
+    red: Callable[[Cell], bool],
+    groups: list[tuple[int, str]],
+    build_run: BuildRun,
+    build_cell: BuildCell,
+) -> None:
+    assert _grouped(build_run, build_cell, red) == groups
+
+
+@pytest.mark.parametrize("status", [Status.SKIP, Status.ERROR])
+def test_cells_that_were_not_compared_keep_no_groups_apart(
+    status: Status, build_run: BuildRun, build_cell: BuildCell
+) -> None:
+    cells = {name: build_cell(options_name=name) for name in ("a", "b", "c")}
+    statuses = {"a": Status.FAIL, "b": Status.FAIL, "c": status}
+    results = [Result(cells[name], status) for name, status in statuses.items()]
+    (group,) = wording.by_guilty_axes(build_run(*results))
+    assert wording.shared_id(group) == "float_adm/rcpss-double/*/bbb_576x324_420p8/cuda"
+
+
+def test_groups_do_not_mix_features(build_run: BuildRun, build_cell: BuildCell) -> None:
+    cells = [build_cell(), build_cell(feature="integer_adm")]
+    groups = wording.by_guilty_axes(build_run(*(Result(cell, Status.FAIL) for cell in cells)))
+    assert [wording.shared_id(group) for group in groups] == [cell.id for cell in cells]
+
+
+def test_largest_group_comes_first(build_run: BuildRun, build_cell: BuildCell) -> None:
+    names = [("a", "f0"), ("b", "f0"), ("b", "f1")]
+    red = [Result(build_cell(f, options_name=o), Status.FAIL) for o, f in names]
+    green = Result(build_cell(options_name="c"), Status.PASS)
+    groups = wording.by_guilty_axes(build_run(*red, green))
+    assert [len(group) for group in groups] == [2, 1]
 
 
 def test_reference_time_is_counted_once_for_all_candidates(

@@ -80,7 +80,7 @@ def test_a_scalar_is_read_by_the_core_schema_of_yaml_1_2(text: str, value: objec
 
 
 def test_keys_that_yaml_1_1_would_change_stay_text() -> None:
-    assert read("on: 1\n<<: 2\n4:2:0: 3\n").value == {"on": 1, "<<": 2, "4:2:0": 3}
+    assert read("on: 1\n'<<': 2\n4:2:0: 3\n").value == {"on": 1, "<<": 2, "4:2:0": 3}
 
 
 def test_nested_values_know_their_line_and_column() -> None:
@@ -197,8 +197,8 @@ def test_everything_that_is_yaml_but_not_allowed_is_told_at_once() -> None:
         "m.yaml:3:4: tag '!!binary' is not allowed; delete it",
         "m.yaml:4:4: tag '!own' is not allowed; delete it",
         "m.yaml:5:1: duplicate key 'a', first in line 1; delete one",
-        "m.yaml:6:1: a key must be text; put it in quotes",
-        "m.yaml:7:3: a key must be text; put it in quotes",
+        "m.yaml:6:1: key 7 must be text; put it in quotes",
+        "m.yaml:7:3: key must be text, not a list",
         "m.yaml:9:6: '\\ud800' holds half a character; write the whole one",
     ]
 
@@ -206,6 +206,33 @@ def test_everything_that_is_yaml_but_not_allowed_is_told_at_once() -> None:
 def test_an_alias_is_never_expanded() -> None:
     found = read("a: &a [1, 1]\nb: [*a, *a]\n")
     assert found.value == {"a": [1, 1], "b": [None, None]}
+
+
+def test_a_merge_key_is_one_mistake_and_leaves_its_mapping_unknown() -> None:
+    found = read("a: {<<: [*x, {b: &y 1}], b: 1}\nc: *x\n")
+    assert found.value == {"a": None, "c": None}
+    assert found.problems == [
+        "m.yaml:1:5: merge key << is not allowed; write the keys out",
+        "m.yaml:2:4: alias *x is not allowed; write the value out",
+    ]
+
+
+def test_what_follows_a_merge_key_is_still_told() -> None:
+    assert read("a:\n  <<:\n    - *x\n  b: *y\n").problems == [
+        "m.yaml:2:3: merge key << is not allowed; write the keys out",
+        "m.yaml:4:6: alias *y is not allowed; write the value out",
+    ]
+
+
+def test_a_key_that_is_no_text_keeps_its_value() -> None:
+    assert read("1: 2\nnull: 3\n[4]: 5\n").value == {"1": 2, "null": 3, "a list": 5}
+
+
+def test_keys_without_text_are_no_duplicates_of_each_other() -> None:
+    assert read("? [1]\n: 2\n? [3]\n: 4\n").problems == [
+        "m.yaml:1:3: key must be text, not a list",
+        "m.yaml:3:3: key must be text, not a list",
+    ]
 
 
 def test_a_duplicate_keeps_the_first_value() -> None:
@@ -234,6 +261,7 @@ class Inner(BaseModel):
     even: Annotated[int, Field(ge=2, le=8, multiple_of=2)] = 2
     one: Annotated[int, Field(ge=1, le=1)] = 1
     word: Annotated[str, Field(min_length=1)] = "x"
+    least: Annotated[int, Field(ge=0)] = 0
 
 
 class Outer(BaseModel):
@@ -249,8 +277,37 @@ class Outer(BaseModel):
     [
         ("inner: [{level: 10}]", ["1:17: level 10 is out of range; allowed: 0 to 9"]),
         ("inner: [{above: 0.5}]", ["1:17: above 0.5 is out of range; allowed: more than 0.5"]),
-        ("inner: [{above: 1e999}]", ["1:17: above inf must be a finite number"]),
-        ("inner: [{above: .inf}]", ["1:17: above '.inf' must be a number"]),
+        ("inner: [{above: 1e999}]", ["1:17: above 1e999 must be a finite number"]),
+        ("inner: [{above: .inf}]", ["1:17: above '.inf' must be a finite number"]),
+        ("inner: [{above: -.Inf}]", ["1:17: above '-.Inf' must be a finite number"]),
+        ("inner: [{above: .nan}]", ["1:17: above '.nan' must be a finite number"]),
+        ("inner: [{above: NaN}]", ["1:17: above 'NaN' must be a finite number"]),
+        ("inner: [{above: nano}]", ["1:17: above 'nano' must be a number"]),
+        ("inner: [{level: 0x1F}]", ["1:17: level 0x1F is out of range; allowed: 0 to 9"]),
+        ("inner: [{level: +1.50}]", ["1:17: level +1.50 must be an integer"]),
+        (
+            "inner: [{level: 99999999999999999999}]",
+            ["1:17: level 99999999999999999999 is out of range; allowed: 0 to 9"],
+        ),
+        (
+            "names: {a: -99999999999999999999}",
+            ["1:12: a -99999999999999999999 is out of range; allowed: at most 19 digits"],
+        ),
+        (
+            "inner: [{least: 99999999999999999999}]",
+            [
+                (
+                    "1:17: least 99999999999999999999 is out of range; "
+                    "allowed: at least 0, at most 19 digits"
+                )
+            ],
+        ),
+        (
+            f"inner: [{{word: {'1' * 64}}}]",
+            [f"1:16: word {'1' * 64} must be text; put it in quotes"],
+        ),
+        ("names: {1: 1}", ["1:9: key 1 must be text; put it in quotes"]),
+        ("1: 1", ["1:1: key 1 must be text; put it in quotes"]),
         (
             "inner: [{even: 3}]",
             ["1:16: even 3 is out of range; allowed: 2 to 8, multiples of 2"],
@@ -284,7 +341,7 @@ class Outer(BaseModel):
         ),
         (
             "inner:\n  - zzz: 1",
-            ["2:5: unknown key 'zzz'; allowed: level, above, even, one, word"],
+            ["2:5: unknown key 'zzz'; allowed: level, above, even, one, word, least"],
         ),
         ("'[key]': 1", ["1:1: unknown key '[key]'; allowed: inner, flag, names"]),
     ],
