@@ -132,15 +132,11 @@ def run(
     out: OutOption = Path("out"),
 ) -> None:
     """Run the cells of MATRIX; write junit.xml, report.md and report.json into DIR."""
-    _prepare(out)
-    required = tuple(require or ())
-    for name in required:
-        if name not in registry.backend_names():
-            _stop(
-                ExitCode.USAGE, f"--require: {unknown('backend', name, registry.backend_names())}"
-            )
-    declared, cells, selected = _load(matrix, cell)
     with _one_interrupt() as ignore_interrupts:
+        _prepare(out)
+        required = tuple(require or ())
+        _require_known(required)
+        declared, cells, selected = _load(matrix, cell)
         with _progress(len(selected)) as progress:
             finished = runner.run(
                 declared,
@@ -154,6 +150,13 @@ def run(
             )
         ignore_interrupts()
         raise typer.Exit(_publish(finished, out))
+
+
+def _require_known(names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in registry.backend_names():
+            sentence = unknown("backend", name, registry.backend_names())
+            _stop(ExitCode.USAGE, f"--require: {sentence}")
 
 
 @app.command("list", epilog="Example: parity-gate list matrices/pr.yaml --cell '*/cuda'")

@@ -177,7 +177,7 @@ def test_arrays_that_would_be_copied_are_refused() -> None:
         )
 
 
-def test_a_process_without_threads_to_spare_still_gives_every_score() -> None:
+def test_a_process_without_threads_to_spare_still_gives_every_score(tmp_path: Path) -> None:
     """Starting a thread may fail (a container's limit); that must not end the process."""
     script = """
 import resource, threading
@@ -193,7 +193,6 @@ _reference.compute(picture, picture[::-1].copy(), 8, FloatAdmOptions().model_dum
 assert (scores[:, 0] > 0).all()
 print("every score")
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (0, "every score\n"), ended.stderr

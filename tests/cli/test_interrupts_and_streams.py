@@ -35,10 +35,17 @@ def gate(*arguments: str, folder: Path, **streams: Any) -> subprocess.CompletedP
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_run_with_every_report(number: signal.Signals, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gate", "run", str(ROOT / "matrices" / "pr.yaml")]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        while not (tmp_path / "out").exists() and process.poll() is None:
-            time.sleep(0.01)  # the folder is made right before the run
-        time.sleep(1.5)  # into the run; whenever it lands, the outcome is the same
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    ) as process:
+        while not any(temporary.iterdir()) and process.poll() is None:
+            time.sleep(0.01)  # the first backend makes a folder there
         process.send_signal(number)
         process.send_signal(number)  # an impatient person
         out, _ = process.communicate(timeout=60)
