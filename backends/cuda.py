@@ -45,18 +45,18 @@ FLAGS = Flags()
 class CudaKernels:
     """A loaded module."""
 
-    def __init__(self, module: Any, block: tuple[int, int, int]) -> None:  # noqa: ANN401 - CuPy has no types
+    def __init__(self, module: Any, work_group: tuple[int, int, int]) -> None:  # noqa: ANN401 - CuPy has no types
         """Wrap a cupy.cuda.function.Module."""
         self._module = module
-        self._block = block
+        self._work_group = work_group
 
     def launch(
         self, kernel: str, size: tuple[int, int, int], *arguments: Buffer | np.generic
     ) -> None:
         """Launch `kernel` over `size` rounded up to whole blocks, on the current stream."""
-        grid = tuple(-(-n // b) for n, b in zip(size, self._block, strict=True))
+        grid = tuple(-(-n // g) for n, g in zip(size, self._work_group, strict=True))
         values = tuple(a.address if isinstance(a, CudaBuffer) else a for a in arguments)
-        self._module.get_function(kernel)(grid, self._block, values)
+        self._module.get_function(kernel)(grid, self._work_group, values)
 
 
 class CudaBuffer:
@@ -72,12 +72,12 @@ class CudaBuffer:
 class CudaDevice:
     """The current CUDA device; launches and copies follow each other on one stream."""
 
-    def __init__(self, cupy: Any, block: tuple[int, int, int] = (64, 4, 1)) -> None:  # noqa: ANN401 - CuPy has no types
-        """Measure the free memory; a batch may take a quarter of it, at most 4 GiB."""
+    def __init__(self, cupy: Any, work_group: tuple[int, int, int] = (64, 4, 1)) -> None:  # noqa: ANN401 - CuPy has no types
+        """Measure the free memory; a batch may take a quarter of it, at most 2 GiB."""
         self._cupy = cupy
-        self._block = block
+        self._work_group = work_group
         free, _total = cupy.cuda.runtime.memGetInfo()
-        self.memory_budget = min(free // 4, 4 * GIB)
+        self.memory_budget = min(free // 4, 2 * GIB)
 
     def compile(self, source: str) -> CudaKernels:
         """Compile prelude + source with NVRTC for this device.
@@ -88,7 +88,7 @@ class CudaDevice:
         capability = self._cupy.cuda.Device().compute_capability
         module = self._cupy.cuda.function.Module()
         module.load(_compile(self._cupy.cuda.nvrtc, source, f"sm_{capability}", FLAGS))
-        return CudaKernels(module, self._block)
+        return CudaKernels(module, self._work_group)
 
     def upload(self, array: NDArray[np.generic]) -> CudaBuffer:
         """Copy an array to the device."""

@@ -13,7 +13,7 @@ from stills import noise
 
 from backends import exactness, opencl, registry
 from backends.base import CompilationFailed, Inexact, Refused, Scores, Unavailable
-from backends.features.float_adm import FEATURE
+from backends.features.float_adm import FEATURE, feature
 from backends.features.float_adm.spec import FloatAdmOptions
 from backends.features.float_adm.twin import bytes_per_frame
 
@@ -61,6 +61,27 @@ def test_a_batch_boundary_changes_no_bit(
         monkeypatch.setattr(device_backend._device, "memory_budget", batch * per_frame)  # noqa: SLF001 - the batch is the device's
         assert same(whole, device_backend.compute(FEATURE, "ieee-single", DEBUG, clip))
     assert same(whole, FEATURE.reference("ieee-single", DEBUG, clip))
+
+
+@pytest.mark.parametrize("group", [(1, 1, 1), (8, 1, 1), (32, 4, 1), (16, 16, 1), (256, 1, 1)])
+def test_the_size_of_a_work_group_changes_no_bit(
+    device_backend: DeviceBackend, group: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clip, device = noise(67, 51, 2, 10), device_backend._device  # noqa: SLF001 - the group is the device's
+    whole = device_backend.compute(FEATURE, "rcpss-double", DEBUG, clip)
+    monkeypatch.setattr(device, "_work_group", group)
+    twin = FEATURE.twin(device, FEATURE.kernel_source())
+    assert same(whole, twin.compute("rcpss-double", DEBUG, clip))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7, 8, 64])
+def test_the_number_of_threads_changes_no_bit(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clip = noise(67, 51, 7, 12)
+    whole = FEATURE.reference("rcpss-double", DEBUG, clip)
+    monkeypatch.setattr(feature, "_threads", lambda _: threads)
+    assert same(whole, FEATURE.reference("rcpss-double", DEBUG, clip))
 
 
 @pytest.mark.parametrize("width", [63, 64, 65, 127, 128, 129])

@@ -82,3 +82,16 @@ def test_a_missing_score_is_an_error(pocl: Backend) -> None:
     result = the_one_result(faulty, CELL, ExitCode.ERROR)
     assert result.status is Status.ERROR
     assert "adm_den_scale3" in result.reason
+
+
+def test_scores_left_from_the_cell_before_fail(pocl: Backend) -> None:
+    """A stale buffer has the right shape; only its bits give it away."""
+    kept: list[Scores] = []
+
+    def stale(scores: Scores) -> Scores:
+        kept.append(scores)
+        return kept[-2] if len(kept) > 1 else scores
+
+    cells = [f"float_adm/{dialect}/debug/seq3_322x182_8" for dialect in ("ieee-*", "rcpss-*")]
+    run = run_gate(Planted(pocl, "stale scores", scores=stale), *cells)
+    assert [r.status for r in run.results] == [Status.PASS] + [Status.FAIL] * 3

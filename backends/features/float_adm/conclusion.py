@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 f32 = np.float32
 SCALES = 4
+FLOOR = 1e-10  # of the frame's sums, at 1920x1080
 # The column of each score in SCORES + DEBUG_SCORES.
 ADM2, AIM, ADM3, SCALE0, ADM, NUM, DEN, NUM_SCALE0 = 0, 1, 2, 3, 7, 8, 9, 10
 
@@ -75,7 +76,7 @@ def frame_scores(
         den, num = den + wide[scale, 0], num + wide[scale, 1]
         if scale != options.adm_skip_aim_scale:
             aim_den, aim_num = aim_den + wide[scale, 0], aim_num + wide[scale, 2]
-    floor = 1e-10 * (width * height) / (1920.0 * 1080.0)
+    floor = FLOOR * (width * height) / (1920.0 * 1080.0)
     num = np.float64(0) if num < floor else num
     den = np.float64(0) if den < floor else den
 
