@@ -32,6 +32,10 @@ PLATFORMS = {
 }
 NAMES = tuple(PLATFORMS)
 
+# A simulator. It has correctly rounded division and does not declare it: it divides in double and
+# rounds that to float, which gives the same quotient.
+OCLGRIND = "opencl:oclgrind"
+
 MIB = 1 << 20
 MEMORY_BUDGET = 256 * MIB  # a batch; enough to keep a CPU busy, small beside any device
 
@@ -46,6 +50,9 @@ class Flags(NamedTuple):
 
 
 FLAGS = Flags()
+# For Oclgrind: it knows few of LLVM's intrinsics, optimisation makes others (an absolute value out
+# of `if (i < 0) i = -i`), and a process that launches such a kernel dies.
+UNOPTIMISED = "-cl-opt-disable"
 CONTRACTION = "#pragma OPENCL FP_CONTRACT OFF"  # stands in the prelude; no option does it
 
 
@@ -85,7 +92,12 @@ class OpenClDevice:
 
     memory_budget = MEMORY_BUDGET
 
-    def __init__(self, device: Any, work_group: tuple[int, int, int] = (64, 4, 1)) -> None:  # noqa: ANN401 - PyOpenCL has no types
+    def __init__(
+        self,
+        device: Any,  # noqa: ANN401 - PyOpenCL has no types
+        work_group: tuple[int, int, int] = (64, 4, 1),
+        flags: tuple[str, ...] = FLAGS,
+    ) -> None:
         """Create the context and the queue."""
         import pyopencl  # noqa: PLC0415 - lazily, like every driver
 
@@ -93,6 +105,7 @@ class OpenClDevice:
         self._context = pyopencl.Context([device])
         self._queue = pyopencl.CommandQueue(self._context)
         self._work_group = work_group
+        self._flags = flags
 
     def compile(self, source: str) -> OpenClKernels:
         """Build prelude + source.
@@ -105,7 +118,7 @@ class OpenClDevice:
             with warnings.catch_warnings():
                 # A log with mere warnings of the compiler; errors raise.
                 warnings.simplefilter("ignore", self._cl.CompilerWarning)
-                program.build(list(FLAGS))
+                program.build(list(self._flags))
         except self._cl.RuntimeError as error:
             message = "the kernels do not compile under OpenCL"
             raise CompilationFailed(message, str(error)) from error
@@ -209,17 +222,19 @@ def open_backend(name: str) -> DeviceBackend:
     if not device.double_fp_config:
         message = f"{device.name} has no double precision, which float kernels need"
         raise Unavailable(message)
-    rounded = device.single_fp_config & pyopencl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    if not rounded:
+    declared = device.single_fp_config & pyopencl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    if not declared and name != OCLGRIND:
         message = f"{device.name} cannot divide with correct rounding"
         raise Unavailable(message)
+    flags = (*FLAGS, UNOPTIMISED) if name == OCLGRIND else FLAGS
     facts = {
         "device": device.name,
         "platform": f"{device.platform.name} {device.platform.version}",
         "driver": device.driver_version,
         "compiler": device.opencl_c_version,
         "PyOpenCL": pyopencl.VERSION_TEXT,
-        "exactness flags": " ".join((*FLAGS, CONTRACTION)),
+        "exactness flags": " ".join((*flags, CONTRACTION)),
+        "correctly rounded division": "declared" if declared else "not declared, probed",
         "prelude": prelude_hash("opencl.h"),
     }
-    return DeviceBackend(name, OpenClDevice(device), facts, release=lambda: None)
+    return DeviceBackend(name, OpenClDevice(device, flags=flags), facts, release=lambda: None)

@@ -165,12 +165,10 @@ def list_cells(matrix: MatrixArgument, cell: CellOption = None) -> None:
     _, cells, selected = _load(matrix, cell)
     if not selected:
         raise typer.Exit(ExitCode.NOTHING)
-    if not sys.stdout.isatty():
-        _say("\n".join(cell.id for cell in selected))
-        return
-    _say(_table(selected))
-    scores = counted(sum(cell.scores for cell in selected), "score")
-    _say(f"{len(selected)} of {counted(len(cells), 'cell')}, {scores}")
+    piped = not sys.stdout.isatty()
+    _say("\n".join(cell.id for cell in selected) if piped else _table(selected))
+    if not piped or sys.stderr.isatty():
+        _say(_totals(cells, selected), err=piped)
 
 
 @app.command(epilog="Example: parity-gate doctor")
@@ -327,6 +325,14 @@ def _table(cells: tuple[Cell, ...]) -> str:
     lines = [f"{'cell':{width}}  scores  skipped because"]
     lines += [f"{cell.id:{width}}  {cell.scores:6}  {printable(cell.skip)}" for cell in cells]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _totals(cells: tuple[Cell, ...], selected: tuple[Cell, ...]) -> str:
+    scores = counted(sum(cell.scores for cell in selected), "score")
+    parts = [f"{len(selected)} of {counted(len(cells), 'cell')}", scores]
+    if seconds := plan.estimate(selected):
+        parts.append(f"about {round(seconds)} s on two cores with PoCL")
+    return ", ".join(parts)
 
 
 def _section(title: str, facts: Mapping[str, str]) -> None:

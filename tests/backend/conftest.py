@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 REQUIRED = os.environ.get("PARITY_GATE_REQUIRE", "").split()
 """Backends whose absence is a failure; CI sets it, a desk need not."""
 
-DEVICES = [name for name in registry.backend_names() if name != "cpu"]
+OCLGRIND = "opencl:oclgrind"
+"""Checks kernels and is too slow for the tests of every device; its own are test_oclgrind.py."""
+
+DEVICES = [name for name in registry.backend_names() if name not in ("cpu", OCLGRIND)]
 
 
 def pytest_configure() -> None:
@@ -44,5 +47,12 @@ def open_or_skip(name: str) -> Backend:
 @pytest.fixture(scope="session", params=DEVICES)
 def device_backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     backend = open_or_skip(request.param)
+    yield backend
+    backend.close()
+
+
+@pytest.fixture(scope="session")
+def oclgrind() -> Iterator[Backend]:
+    backend = open_or_skip(OCLGRIND)
     yield backend
     backend.close()

@@ -3,144 +3,70 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+import reference_builds
+from reference_builds import OUTPUTS, compiled, scores_of
+from stills import noise
 
 from backends import reciprocal
 from backends.base import Refused
-from backends.features.float_adm import _reference
+from backends.features.float_adm import FEATURE, _reference, spec
 from backends.features.float_adm.spec import FloatAdmOptions
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+SMOKE = Path(__file__).parents[2] / "matrices" / "smoke.yaml"
+CPU = Path("/proc/cpuinfo").read_text("utf-8")
 
-SOURCES = Path(__file__).parents[2] / "backends/features/float_adm/reference"
 # The flags that the installed module was built with, less its optimisation levels.
 EXACT = ["-std=c++17", *(f for f in _reference.FLAGS.split() if not f.startswith("-O"))]
-BUILDS = [
-    ("g++", "-O0"),
-    ("g++", "-O2"),
-    ("g++", "-O3"),
-    ("g++", "-O3 -march=native"),
-    ("clang++", "-O0"),
-    ("clang++", "-O3 -march=native"),
+LEVELS = [
+    "-O0",
+    "-O2",
+    "-O3",
+    "-O2 -march=x86-64-v2",
+    "-O3 -march=x86-64-v3",
+    "-O3 -march=x86-64-v4",
 ]
+NEEDS = {"v2": "sse4_2", "v3": "avx2", "v4": "avx512vl"}  # what the processor must have to run it
 OPTION_SETS = [
     {},
     {"adm_enhn_gain_limit": 1.2, "adm_csf_mode": 1},
     {"adm_csf_mode": 2, "adm_p_norm": 2.5, "adm_noise_weight": 0.0},
 ]
-WIDTH, HEIGHT, OUTPUTS = 67, 51, 18
 
 
-class Options(ctypes.Structure):
-    """float_adm::Options, field by field."""
-
-    _fields_ = [
-        ("enhn_gain_limit", ctypes.c_double),
-        ("norm_view_dist", ctypes.c_double),
-        ("noise_weight", ctypes.c_double),
-        ("csf_scale", ctypes.c_double),
-        ("csf_diag_scale", ctypes.c_double),
-        ("ref_display_height", ctypes.c_int),
-        ("csf_mode", ctypes.c_int),
-        ("bypass_cm", ctypes.c_int),
-        ("adm3_apply_hm", ctypes.c_int),
-        ("p_norm", ctypes.c_double),
-        ("dlm_weight", ctypes.c_double),
-        ("min_val", ctypes.c_double),
-        ("f1", ctypes.c_double * 4),
-        ("f2", ctypes.c_double * 4),
-        ("skip_aim_scale", ctypes.c_int),
-        ("skip_scale0", ctypes.c_int),
-    ]
-
-    @classmethod
-    def of(cls, chosen: FloatAdmOptions) -> Options:
-        own = cls()
-        for name, *_ in cls._fields_:
-            if name in {"f1", "f2"}:
-                weights = [getattr(chosen, f"adm_{name}s{scale}") for scale in range(4)]
-                setattr(own, name, (ctypes.c_double * 4)(*weights))
-            else:
-                setattr(own, name, getattr(chosen, f"adm_{name}"))
-        return own
-
-
-def rcpss_settings() -> Iterator[bool]:
-    """Yield the divisions that this processor has."""
-    yield False
+def host_dialects() -> list[str]:
+    """Return the dialects that this processor has."""
     try:
         reciprocal.host_table()
     except Refused:
-        return
-    yield True
+        return [dialect for dialect in spec.DIALECTS if not spec.uses_rcpss(dialect)]
+    return list(spec.DIALECTS)
 
 
-def built(folder: Path, compiler: str, *flags: str) -> ctypes.CDLL:
-    """Compile the reference without its Python binding."""
-    library = folder / "reference.so"
-    sources = sorted(str(s) for s in SOURCES.glob("*.cpp") if s.name != "bindings.cpp")
-    command = [compiler, *flags, "-shared", "-fPIC", "-o", str(library), *sources, "-lm"]
-    subprocess.run(command, check=True)
-    return ctypes.CDLL(str(library))
-
-
-def pictures() -> tuple[bytes, bytes]:
-    random = np.random.default_rng(67)
-    ref = random.integers(0, 1024, (HEIGHT, WIDTH), np.uint16)
-    dist = np.clip(ref.astype(np.int32) + random.integers(-40, 41, ref.shape), 0, 1023)
-    return ref.tobytes(), dist.astype(np.uint16).tobytes()
-
-
-def scores_of(build: ctypes.CDLL, chosen: FloatAdmOptions, *, rcpss: bool, double: bool) -> bytes:
-    """Return the 18 scores of one frame as bytes."""
-    ref, dist = pictures()
-    scores, unset = (ctypes.c_double * OUTPUTS)(), (ctypes.c_bool * OUTPUTS)()
-    options = Options.of(chosen)
-    build.float_adm_frame(
-        ref, dist, WIDTH, HEIGHT, 10, ctypes.byref(options), rcpss, double, scores, unset
-    )
-    assert not any(unset)
-    return bytes(scores)
-
-
-def installed_scores(chosen: FloatAdmOptions, *, rcpss: bool, double: bool) -> bytes:
-    """Return the same of the module that is installed."""
-    ref, dist = (np.frombuffer(p, np.uint16).reshape(1, HEIGHT, WIDTH) for p in pictures())
-    scores, unset = np.empty((1, OUTPUTS)), np.empty((1, OUTPUTS), np.bool_)
-    _reference.compute(
-        ref,
-        dist,
-        10,
-        chosen.model_dump(),
-        rcpss=rcpss,
-        double_weights=double,
-        threads=1,
-        scores=scores,
-        unset=unset,
-    )
-    return scores.tobytes()
-
-
-@pytest.mark.parametrize(("compiler", "level"), BUILDS)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_every_build_gives_the_installed_bits(compiler: str, level: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    build = built(tmp_path, compiler, *EXACT, *level.split())
+    needed = NEEDS.get(level[-2:], "")
+    if needed not in CPU:
+        pytest.skip(f"this processor has no {needed}")
+    build = ctypes.CDLL(str(compiled(tmp_path, compiler, *EXACT, *level.split())))
+    clip = noise(67, 51, 1, 10)
     compared = set()
     for chosen in map(FloatAdmOptions.model_validate, OPTION_SETS):
-        for rcpss in rcpss_settings():
-            for double in (False, True):
-                got = scores_of(build, chosen, rcpss=rcpss, double=double)
-                assert got == installed_scores(chosen, rcpss=rcpss, double=double)
-                compared.add(got)
+        for dialect in host_dialects():
+            installed = FEATURE.reference(dialect, chosen.model_copy(update={"debug": True}), clip)
+            got, _ = scores_of(build, (clip.ref[0], clip.dist[0]), 10, dialect, chosen)
+            assert got == installed.values.tobytes()
+            compared.add(got)
     assert len(compared) > len(OPTION_SETS)  # the settings do change the bits
 
 
@@ -150,13 +76,50 @@ def test_the_installed_module_was_built_without_contraction() -> None:
 
 def test_a_build_with_contraction_gives_other_bits(tmp_path: Path) -> None:
     """Shows that the comparison can fail; needs a processor with fused operations."""
-    if "fma" not in Path("/proc/cpuinfo").read_text("utf-8"):
+    if " fma " not in CPU:
         pytest.skip("this processor has no fused multiply-add")
-    build = built(tmp_path, "g++", "-std=c++17", "-O2", "-mfma", "-ffp-contract=fast")
-    chosen = FloatAdmOptions()
-    assert scores_of(build, chosen, rcpss=False, double=True) != installed_scores(
-        chosen, rcpss=False, double=True
+    flags = ["-std=c++17", "-O2", "-mfma", "-ffp-contract=fast"]
+    build = ctypes.CDLL(str(compiled(tmp_path, "g++", *flags)))
+    clip, chosen = noise(67, 51, 1), FloatAdmOptions(debug=True)
+    got, _ = scores_of(build, (clip.ref[0], clip.dist[0]), 8, "ieee-double", chosen)
+    assert got != FEATURE.reference("ieee-double", chosen, clip).values.tobytes()
+
+
+def sanitized(
+    folder: Path, swap: tuple[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Compute every cell of smoke.yaml with a sanitized build inside a sanitized process."""
+    checks = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    library = compiled(folder, "g++", *EXACT, *checks, swap=swap)
+    runtime = subprocess.run(
+        ["g++", "-print-file-name=libasan.so"],  # noqa: S607 - the compiler that built it
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    return subprocess.run(
+        [sys.executable, reference_builds.__file__, str(library), str(SMOKE)],
+        # Python itself leaks on purpose; the reference's own leaks are what valgrind would find
+        env={**os.environ, "LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
+
+
+def test_sanitizers_find_nothing_on_the_smoke_matrix(tmp_path: Path) -> None:
+    ended = sanitized(tmp_path)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert ended.stdout == "96 frames equal\n"
+    assert ended.stderr == ""
+
+
+def test_a_planted_read_past_a_row_is_found_by_the_sanitizers(tmp_path: Path) -> None:
+    """A mirror rule without its far end reads behind the plane."""
+    ended = sanitized(tmp_path, swap=("return i >= n ? 2 * n - 1 - i : i;", "return i;"))
+    assert ended.returncode != 0
+    assert "heap-buffer-overflow" in ended.stderr
 
 
 def test_arrays_that_would_be_copied_are_refused() -> None:

@@ -351,7 +351,18 @@ def test_list_on_a_terminal_shows_scores_skips_and_totals(desk: Desk) -> None:
     outcome, shown = on_a_terminal("stdout", lambda: desk("list", "m.yaml"))
     assert outcome.code == 0
     assert "too slow" in shown
-    assert "2 of 2 cells, 2 scores" in shown
+    assert shown.endswith("2 of 2 cells, 2 scores, about 3 s on two cores with PoCL\r\n")
+
+
+def test_list_estimates_no_time_where_nothing_runs_on_pocl(desk: Desk) -> None:
+    _, shown = on_a_terminal("stdout", lambda: desk("list", "m.yaml", "--cell", "*/cuda"))
+    assert shown.endswith("1 of 2 cells, 1 score\r\n")
+
+
+def test_piped_ids_stay_plain_while_a_person_sees_the_totals(desk: Desk) -> None:
+    outcome, shown = on_a_terminal("stderr", lambda: desk("list", "m.yaml"))
+    assert outcome.out.splitlines() == IDS
+    assert shown == "2 of 2 cells, 2 scores, about 3 s on two cores with PoCL\r\n"
 
 
 def test_a_run_on_a_terminal_shows_how_far_it_is(desk: Desk) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gate.matrix import load
 from gate.model import Cell
-from gate.plan import plan, select
+from gate.plan import COST, START, estimate, plan, select
 
+MATRICES = Path(__file__).parents[2] / "matrices"
 MATRIX = """\
 version: 1
 fixtures:
@@ -96,3 +98,25 @@ def test_a_glob_that_matches_nothing_selects_nothing(cells: tuple[Cell, ...]) ->
 
 def test_a_glob_is_a_whole_id_not_a_part(cells: tuple[Cell, ...]) -> None:
     assert select(cells, ["cuda"]) == ()
+
+
+def test_the_estimate_is_what_the_readme_says_pr_yaml_takes() -> None:
+    assert 14 < estimate(plan(load(MATRICES / "pr.yaml"))) < 15
+
+
+def test_the_estimate_counts_every_luma_sample_of_the_cells_on_pocl(
+    cells: tuple[Cell, ...],
+) -> None:
+    assert estimate(select(cells, ["*/b/*"])) == START + COST * 17 * 18 * 2
+
+
+def test_a_declared_skip_takes_no_time(cells: tuple[Cell, ...]) -> None:
+    (skipped,) = select(cells, ["*/a/opencl:pocl"])
+    assert estimate([skipped]) == 0
+    assert estimate([replace(skipped, skip="")]) == START + COST * 19 * 17
+
+
+def test_there_is_no_estimate_for_other_backends_and_for_nothing(cells: tuple[Cell, ...]) -> None:
+    others = select(cells, ["*/cuda", "*/opencl:intel"])
+    assert len(others) == 9
+    assert estimate(others) == estimate([]) == 0
