@@ -38,6 +38,21 @@ def test_without_a_fault_the_same_cells_pass(pocl: Backend) -> None:
     assert run.count(Status.PASS) == len(run.results)
 
 
+def test_the_floor_decides_between_zero_and_one(
+    pocl: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sample one level up: adm2 is 0, and a floor that is too high makes it 1."""
+    (cause,) = (cause for cause in CAUSES if cause.name == "floor of 1e-2")
+    assert cause.patch is not None
+    cause.patch(monkeypatch)
+    (result,) = run_gate(
+        cause.planted(pocl), "float_adm/ieee-single/debug_nw_0/flat1_576x324_16"
+    ).results
+    assert result.comparison is not None
+    adm2 = result.comparison.mismatches[0]
+    assert (adm2.score, adm2.reference, adm2.candidate) == ("adm2_nw_0", 0.0, 1.0)
+
+
 def test_the_ieee_quotient_leaves_ieee_dialects_green(pocl: Backend) -> None:
     (cause,) = (cause for cause in CAUSES if cause.name == "IEEE quotient for the estimate")
     run = run_gate(cause.planted(pocl), "float_adm/ieee-*/debug/noise_17x17_8")
