@@ -32,8 +32,9 @@ PLATFORMS = {
 }
 NAMES = tuple(PLATFORMS)
 
-# A simulator that does not declare correctly rounded division; the probe decides. Measured: of
-# 262 144 quotients, half of them denormal, none was wrong.
+# A simulator. It does not declare correctly rounded division; the probe, and the ieee dialects of
+# matrices/oclgrind.yaml, hold its quotients against IEEE 754 instead. Measured: none of 1 048 576
+# random quotients was wrong, 22 626 of them denormal.
 OCLGRIND = "opencl:oclgrind"
 
 MIB = 1 << 20

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 # From the outermost: a fixture is opened once, and a reference is computed once.
 ORDER = ("fixture", "feature", "dialect", "options_name", "reference", "candidate")
 
-# The candidate that every desk has, and its time: measured with float_adm on two cores of an Intel
-# Xeon (family 6, model 167). matrices/smoke.yaml, with hardly a sample, takes START; the rest of
-# the 14.5 s of matrices/pr.yaml went into 192 million luma samples, as COST.
+# The candidate that every desk has, and its seconds with float_adm on two cores of an Intel Xeon
+# (family 6, model 167): fitted to six runs between 40 and 657 cells, 17x17 to 3840x2160, which the
+# sum meets within a fifth.
 DESK = "opencl:pocl"
-START = 2.5  # seconds until kernels are built and all is imported
-COST = 62.5e-9  # seconds a luma sample takes in the reference and in the candidate together
+START = 2.5  # until kernels are built and all is imported
+CELL = 3e-3  # a cell, however small
+SPOOL = 6e-8  # a luma sample of a fixture, unpacked or generated once
+COST = 5.5e-8  # a luma sample of a cell, in the reference and in the candidate together
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,10 @@ def estimate(cells: Iterable[Cell]) -> float:
     """
     # Cells of one candidate never share a reference, so each pays for both sides.
     running = [cell for cell in cells if cell.candidate == DESK and not cell.skip]
-    samples = sum(cell.width * cell.height * cell.frames for cell in running)
-    return START + COST * samples if running else 0.0
+    samples = {cell.fixture: cell.width * cell.height * cell.frames for cell in running}
+    fixtures = SPOOL * sum(samples.values())
+    computed = sum(CELL + COST * samples[cell.fixture] for cell in running)
+    return START + fixtures + computed if running else 0.0
 
 
 def expand(

@@ -226,7 +226,7 @@ const double limit = (double)(value * (float)gain_limit);
         (("sums[index * rows + row] = sum;", "if (row > 0) sums[index * rows + row] = sum;"),),
     ),
     Cause(
-        "a column left as an earlier scale wrote it",
+        "a column left unweighted",
         ("float_adm/ieee-*/debug/noise_17x17_8",),
         (
             (

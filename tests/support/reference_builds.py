@@ -97,8 +97,12 @@ def scores_of(
     return bytes(scores), bytes(unset)
 
 
-def main(library: str, path: str) -> None:
-    """Hold a build against the installed module on every cell of a matrix."""
+def frames_equal(library: str, path: str) -> int:
+    """Hold a build against the installed module on every cell of a matrix, all 18 scores.
+
+    Returns:
+        The number of frames compared; the first difference ends the program.
+    """
     build, declared, frames = ctypes.CDLL(library), matrix.load(Path(path)), 0
     cells = {(c.fixture, c.dialect, c.options_name): c for c in plan.plan(declared)}
     for cell in cells.values():
@@ -108,12 +112,11 @@ def main(library: str, path: str) -> None:
             for frame in range(clip.frames):
                 ref, dist = clip.read(frame, 1)
                 got = scores_of(build, (ref[0], dist[0]), clip.bit_depth, cell.dialect, chosen)
-                rows = installed.values[frame].tobytes(), installed.unset[frame].tobytes()
-                if got != rows:
+                if got != (installed.values[frame].tobytes(), installed.unset[frame].tobytes()):
                     sys.exit(f"{cell.id} frame {frame}: the builds differ")
                 frames += 1
-    print(f"{frames} frames equal")  # noqa: T201 - what the caller reads
+    return frames
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    print(frames_equal(*sys.argv[1:]), "frames equal")  # noqa: T201 - what the caller reads

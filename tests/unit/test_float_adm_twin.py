@@ -9,7 +9,7 @@ import pytest
 from stills import noise
 
 from backends.features.float_adm.spec import FloatAdmOptions
-from backends.features.float_adm.twin import BATCH, FloatAdmTwin
+from backends.features.float_adm.twin import BATCH, FloatAdmTwin, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,12 +35,17 @@ class Notebook:
 
     def __init__(self) -> None:
         self.launches: list[tuple[str, tuple[int, int, int]]] = []
+        self.poisoned: list[int] = []  # bytes, since the last launch
+        self.poisoned_before: list[list[int]] = []  # the same, before each dwt_vertical
 
     def compile(self, _: str) -> Notebook:
         return self
 
     def launch(self, kernel: str, size: tuple[int, int, int], *_: Buffer | np.generic) -> None:
         self.launches.append((kernel, size))
+        if kernel == "dwt_vertical":
+            self.poisoned_before.append(self.poisoned)
+        self.poisoned = []
 
     def upload(self, array: NDArray[np.generic]) -> Memory:
         return Memory(array.nbytes)
@@ -50,6 +55,7 @@ class Notebook:
 
     def poison(self, buffer: Buffer, nbytes: int) -> None:
         assert 0 < nbytes <= buffer.nbytes
+        self.poisoned.append(nbytes)
 
     def download(self, _: Buffer, shape: Sequence[int], dtype: np.dtype[Number]) -> NDArray[Number]:
         return np.ones(shape, dtype)
@@ -75,3 +81,14 @@ def test_a_scale_is_left_out_but_its_wavelet_is_not() -> None:
     kernels = [kernel for kernel, _ in device.launches]
     assert kernels.count("dwt_vertical") == 4
     assert kernels.count("decouple") == 3
+
+
+def test_every_scale_starts_with_poison_in_all_it_will_write() -> None:
+    """Otherwise a launch that leaves a gap reads what a larger scale or the batch before left."""
+    device, frames = Notebook(), 3
+    FloatAdmTwin(device, "").compute("ieee-single", FloatAdmOptions(), noise(67, 51, frames))
+    expected = []
+    for width, height in ((67, 51), (34, 26), (17, 13), (9, 7)):
+        floats = Workspace.floats(width, height)
+        expected.append([4 * frames * n for name, n in floats.items() if name != "pictures"])
+    assert device.poisoned_before == expected

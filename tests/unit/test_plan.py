@@ -9,7 +9,7 @@ import pytest
 
 from gate.matrix import load
 from gate.model import Cell
-from gate.plan import COST, START, estimate, plan, select
+from gate.plan import CELL, COST, SPOOL, START, estimate, plan, select
 
 MATRICES = Path(__file__).parents[2] / "matrices"
 MATRIX = """\
@@ -100,20 +100,36 @@ def test_a_glob_is_a_whole_id_not_a_part(cells: tuple[Cell, ...]) -> None:
     assert select(cells, ["cuda"]) == ()
 
 
-def test_the_estimate_is_what_the_readme_says_pr_yaml_takes() -> None:
-    assert 14 < estimate(plan(load(MATRICES / "pr.yaml"))) < 15
+# Measured on two cores of an Intel Xeon (family 6, model 167), seconds.
+MEASURED = [
+    ("smoke", "*/opencl:pocl", 2.75),
+    ("pr", "*/opencl:pocl", 15.7),
+    ("nightly", "float_adm/ieee-*/*/*_17x17_*/opencl:pocl", 4.3),
+    ("nightly", "float_adm/rcpss-double/debug/*/opencl:pocl", 10.9),
+    ("nightly", "float_adm/rcpss-double/debug*/life*/opencl:pocl", 9.3),
+    ("nightly", "float_adm/*/debug/seeding*/opencl:pocl", 11.2),
+]
 
 
-def test_the_estimate_counts_every_luma_sample_of_the_cells_on_pocl(
-    cells: tuple[Cell, ...],
+@pytest.mark.parametrize(("matrix", "glob", "seconds"), MEASURED)
+def test_the_estimate_meets_what_was_measured_within_a_fifth(
+    matrix: str, glob: str, seconds: float
 ) -> None:
-    assert estimate(select(cells, ["*/b/*"])) == START + COST * 17 * 18 * 2
+    cells = select(plan(load(MATRICES / f"{matrix}.yaml")), [glob])
+    assert 0.8 * seconds < estimate(cells) < 1.2 * seconds
+
+
+def test_the_estimate_counts_a_fixture_once_and_every_cell(cells: tuple[Cell, ...]) -> None:
+    (cell,) = (c for c in select(cells, ["*/b/opencl:pocl"]))
+    samples = 17 * 18 * 2
+    seconds = START + SPOOL * samples + 2 * (CELL + COST * samples)
+    assert f"{estimate([cell, replace(cell, dialect='ieee-double')]):.9f}" == f"{seconds:.9f}"
 
 
 def test_a_declared_skip_takes_no_time(cells: tuple[Cell, ...]) -> None:
     (skipped,) = select(cells, ["*/a/opencl:pocl"])
     assert estimate([skipped]) == 0
-    assert estimate([replace(skipped, skip="")]) == START + COST * 19 * 17
+    assert estimate([replace(skipped, skip="")]) > START
 
 
 def test_there_is_no_estimate_for_other_backends_and_for_nothing(cells: tuple[Cell, ...]) -> None:

@@ -263,6 +263,20 @@ def test_an_unknown_c_tag_is_refused(pair: Pair, tag: str) -> None:
     )
 
 
+@pytest.mark.parametrize("tag", ["420p010", "444p09", "mono012"])
+def test_a_depth_with_leading_zeros_is_an_unknown_tag(pair: Pair, tag: str) -> None:
+    refused = pair.refusal(y4m(THREE, f"YUV4MPEG2 W17 H19 C{tag}\n".encode()))
+    assert refused.startswith(f"its header says 'C{tag}'; allowed: C420, ")
+
+
+@pytest.mark.parametrize("word", ["Itt", "Ibpp"])
+def test_a_frame_that_says_interlaced_is_refused(pair: Pair, word: str) -> None:
+    content = y4m(THREE, b"YUV4MPEG2 W17 H19 I?\n").replace(b"FRAME", f"FRAME {word}".encode(), 1)
+    assert pair.refusal(content) == (
+        f"its frame 0 says {word!r}, which is interlaced; allowed: progressive; convert the file"
+    )
+
+
 @pytest.mark.parametrize("tag", ["420p0", "420p8", "422p17", "444p32", "mono8", "mono17"])
 def test_a_depth_that_y4m_cannot_have_is_refused(pair: Pair, tag: str) -> None:
     depth = tag.removeprefix("mono").rpartition("p")[2]
