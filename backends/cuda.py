@@ -75,7 +75,7 @@ class CudaDevice:
     def __init__(self, cupy: Any, work_group: tuple[int, int, int] = (64, 4, 1)) -> None:  # noqa: ANN401 - CuPy has no types
         """Measure the free memory; a batch may take a quarter of it, at most 2 GiB.
 
-        That is five frames of 3840x2160, enough to keep the device busy.
+        That is five frames of 3840x2160.
         """
         self._cupy = cupy
         self._work_group = work_group

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
+from requirements import REQUIRED, absent
 
 from backends import registry
 from backends.base import Unavailable
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backends.base import Backend
-
-REQUIRED = os.environ.get("PARITY_GATE_REQUIRE", "").split()
-"""Backends whose absence is a failure; CI sets it, a desk need not."""
 
 OCLGRIND = "opencl:oclgrind"
 """Checks kernels and is too slow for the tests of every device; its own are test_oclgrind.py."""
@@ -39,9 +36,7 @@ def open_or_skip(name: str) -> Backend:
     try:
         return registry.open_backend(name)
     except Unavailable as absence:
-        if name in REQUIRED:
-            pytest.fail(f"required backend {name} is absent: {absence}")
-        pytest.skip(f"{name}: {absence}")
+        absent(name, absence)
 
 
 @pytest.fixture(scope="session", params=DEVICES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -137,9 +138,15 @@ def unshipped(name: str, pair: golden.Pair) -> FileFixture:
     )
 
 
+@functools.cache
+def nightly() -> matrix.Matrix:
+    """Load the matrix that has every fixture, once for all golden files."""
+    return matrix.load(MATRIX)
+
+
 def clips(content: golden.Golden) -> Iterator[tuple[str, Clip]]:
     """Open every fixture of a golden that is here; the unshipped ones may be absent."""
-    shipped = matrix.load(MATRIX).fixtures
+    shipped = nightly().fixtures
     for name, pair in content.fixtures.items():
         spec: FixtureSpec
         if name in UNSHIPPED:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import pytest
+from requirements import absent
 
 from backends import cuda
 from backends.base import CompilationFailed, Unavailable
@@ -34,9 +34,7 @@ def compiled(source: str, architecture: str, flags: tuple[str, ...] = cuda.FLAGS
     try:
         return cuda.ptx(source, architecture, flags)
     except Unavailable as absence:
-        if "nvrtc" in os.environ.get("PARITY_GATE_REQUIRE", "").split():
-            pytest.fail(f"required NVRTC is absent: {absence}")
-        pytest.skip(str(absence))
+        absent("nvrtc", absence)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

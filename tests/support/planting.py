@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from backends.base import Backend, Clip, Feature, Options, Scores
+    from gate.matrix import Matrix
     from gate.model import Cell, Result, Run
 
 PR = Path(__file__).parents[2] / "matrices" / "pr.yaml"
@@ -62,20 +63,24 @@ class Quiet:
         """Ignore it."""
 
 
+def run_cells(loaded: Matrix, cells: tuple[Cell, ...], candidate: Backend) -> Run:
+    """Run cells for real; every backend but the reference is `candidate`."""
+    return runner.run(
+        loaded,
+        cells,
+        selection=(),
+        planned=len(cells),
+        required=(),
+        command=f"parity-gate run {loaded.path}",
+        open_backend=lambda name: Cpu() if name == "cpu" else candidate,
+        progress=Quiet(),
+    )
+
+
 def run_gate(candidate: Backend, *globs: str) -> Run:
     """Run cells of pr.yaml for real, with `candidate` in place of opencl:pocl."""
     loaded = matrix.load(PR)
     planned = plan.plan(loaded)
     chosen = [f"{glob}/{CANDIDATE}" for glob in globs]
     assert all(plan.select(planned, [glob]) for glob in chosen), "a glob that names no cell"
-    cells = plan.select(planned, chosen)
-    return runner.run(
-        loaded,
-        cells,
-        selection=globs,
-        planned=len(planned),
-        required=(),
-        command="parity-gate run matrices/pr.yaml",
-        open_backend=lambda name: Cpu() if name == "cpu" else candidate,
-        progress=Quiet(),
-    )
+    return run_cells(loaded, plan.select(planned, chosen), candidate)

@@ -102,15 +102,6 @@ def plain(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An own, empty folder for temporary files."""
-    place = tmp_path / "temporary"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    return place
-
-
 # What is read
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import lzma
 import os
 import shutil
-import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,15 +25,6 @@ class Usage(NamedTuple):
     total: int
     used: int
     free: int
-
-
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An own, empty folder for temporary files."""
-    place = tmp_path / "temporary"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    return place
 
 
 def noise(**values: object) -> GeneratedFixture:
