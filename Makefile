@@ -1,5 +1,6 @@
 # make gate   build everything and run the gate of every pull request on this machine
 # make test   run every test
+# make fuzz   run the fixed regression list and 150 random cells drawn from the commit (SEED=N: others)
 # make lint   check style and types
 # make clean  remove the environment, builds and reports
 #
@@ -14,9 +15,11 @@ CUDA := $(shell sh ci/cuda-extra.sh || echo failed)
 ifeq ($(CUDA),failed)
 $(error the GPU of this machine cannot be used as it is)
 endif
-EXTRAS := opencl$(addprefix $(comma),$(CUDA))
+EXTRAS := opencl,libvmaf$(addprefix $(comma),$(CUDA))
 endif
-REQUIRE := --require opencl:pocl $(if $(CUDA),--require cuda)
+REQUIRE := --require opencl:pocl $(if $(CUDA),--require cuda) \
+           $(if $(findstring libvmaf,$(EXTRAS)),--require libvmaf)
+SEED ?= $(shell printf '%d' "0x$$(git rev-parse --short=8 HEAD 2>/dev/null || echo 0)")
 # On a machine with several GPUs the first is the candidate.
 export CUDA_VISIBLE_DEVICES ?= 0
 
@@ -26,11 +29,15 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard backends/*.cpp) \
 # A mark stands for an environment that can do its part, made with this Python and these extras.
 MARK := $(VENV)/$(subst /,_,$(PYTHON))-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: gate test lint clean
+.PHONY: gate test fuzz lint clean
 .NOTPARALLEL:
 
 gate: $(MARK)
 	@$(VENV)/bin/parity-gate run matrices/pr.yaml $(REQUIRE)
+
+fuzz: $(MARK)
+	@$(VENV)/bin/parity-gate run matrices/regressions.yaml $(REQUIRE) --out out/regressions
+	@$(VENV)/bin/parity-gate fuzz --cells 150 --seed $(SEED) $(REQUIRE) --out out/fuzz
 
 test: $(MARK)-test
 	@$(VENV)/bin/python -m pytest -q

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+
+from backends import option_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from backends.reciprocal import RcpTable
+
 Number = TypeVar("Number", bound=np.generic)
 Luma: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
+
+CONCLUSIONS = ("netflix", "vmafx")
+"""Rules for the end of a frame (denominator 0, 0/0, NaN); the first is the default."""
 
 
 class Unavailable(Exception):  # noqa: N818 - a state of this machine, not a mistake
@@ -27,6 +34,10 @@ class Refused(Exception):  # noqa: N818 - a declared limit, not a mistake
 
 class Inexact(Exception):  # noqa: N818 - a state of this device, not a mistake
     """A device does not compute plain arithmetic as IEEE 754 says; the text says where."""
+
+
+class Failed(Exception):  # noqa: N818 - reads as what happened
+    """A program behind a backend gave no usable scores; the text is one sentence."""
 
 
 class CompilationFailed(Exception):  # noqa: N818 - reads as what happened
@@ -85,10 +96,53 @@ class Scores:
     unset: NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Which of a feature's arithmetics gives the bits; options come on top.
+
+    Attributes:
+        dialect: one of the feature's dialects.
+        conclusion: one of CONCLUSIONS.
+        rcp_table: another processor's reciprocal estimate to replay; None for this processor's.
+    """
+
+    dialect: str
+    conclusion: str = CONCLUSIONS[0]
+    rcp_table: RcpTable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """What to ask real libvmaf for, to get all outputs that a feature has.
+
+    Attributes:
+        name: the feature extractor as libvmaf registers it.
+        options: text by full option name, as on libvmaf's command line.
+        metrics: names under which libvmaf's models know the outputs, in the feature's order.
+        logged: names that libvmaf's log must then have: the outputs' own, by its suffix rule.
+    """
+
+    name: str
+    options: Mapping[str, str]
+    metrics: tuple[str, ...]
+    logged: tuple[str, ...]
+
+
 class Options(BaseModel):
     """Options of a feature: one declared field each; parser, schema and help derive from it."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _as_libvmaf_takes_it(cls, value: object, info: ValidationInfo) -> object:
+        """Ranges hold for the number that libvmaf computes with."""
+        kind = cls.model_fields[str(info.field_name)].annotation
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return value
+        if kind is int:
+            return option_text.taken(value, int)
+        return option_text.taken(value, float) if kind is float else value
 
 
 class Feature(ABC):
@@ -101,14 +155,20 @@ class Feature(ABC):
     bit_depths: ClassVar[tuple[int, ...]]
     smallest: ClassVar[int]  # smallest width and height with a defined result
 
-    def require(self, dialect: str, clip: Clip) -> None:
+    def require(self, arithmetic: Arithmetic, clip: Clip) -> None:
         """Refuse what this feature does not have, before any arithmetic.
 
         Raises:
-            Refused: an unknown dialect, a bit depth or a size without a defined result.
+            Refused: an unknown dialect or conclusion, a bit depth or a size without a defined
+                result.
         """
-        if dialect not in self.dialects:
-            message = f"dialect {dialect!r} is unknown; allowed: {', '.join(self.dialects)}"
+        if arithmetic.dialect not in self.dialects:
+            allowed = ", ".join(self.dialects)
+            message = f"dialect {arithmetic.dialect!r} is unknown; allowed: {allowed}"
+            raise Refused(message)
+        if arithmetic.conclusion not in CONCLUSIONS:
+            allowed = ", ".join(CONCLUSIONS)
+            message = f"conclusion {arithmetic.conclusion!r} is unknown; allowed: {allowed}"
             raise Refused(message)
         if clip.bit_depth not in self.bit_depths:
             allowed = ", ".join(map(str, self.bit_depths))
@@ -130,16 +190,37 @@ class Feature(ABC):
         """Return the part of a cell's id that names the options; `default` for defaults."""
 
     @abstractmethod
-    def reference(self, dialect: str, options: Options, clip: Clip) -> Scores:
+    def reference(self, arithmetic: Arithmetic, options: Options, clip: Clip) -> Scores:
         """Compute the clip with the compiled CPU reference.
 
         Raises:
-            Refused: the dialect does not exist on this processor.
+            Refused: what `require` refuses, or a frame without a result in this conclusion.
         """
 
     @abstractmethod
     def reference_facts(self) -> Mapping[str, str]:
         """Return what decides the reference's bits: compiler, flags, C library, tables."""
+
+    def notes(self, arithmetic: Arithmetic) -> tuple[str, ...]:  # noqa: ARG002 - for features
+        """Return what every verdict over this arithmetic must say about this machine."""
+        return ()
+
+    @abstractmethod
+    def extractor(self, arithmetic: Arithmetic, options: Options) -> Extractor:
+        """Return what to ask real libvmaf for.
+
+        Raises:
+            Refused: libvmaf has not this arithmetic; the text says which it has.
+        """
+
+    @abstractmethod
+    def extracted(self, options: Options, values: NDArray[np.float64]) -> Scores:
+        """Return the scores behind what real libvmaf gave.
+
+        Args:
+            options: those given to `extractor`.
+            values: float64 (frames, len(metrics)), in the order of the extractor's metrics.
+        """
 
     @abstractmethod
     def kernel_source(self) -> str:
@@ -157,11 +238,12 @@ class Feature(ABC):
 class Twin(Protocol):
     """A feature on one device."""
 
-    def compute(self, dialect: str, options: Options, clip: Clip) -> Scores:
+    def compute(self, arithmetic: Arithmetic, options: Options, clip: Clip) -> Scores:
         """Compute the clip in batches of frames; memory is bounded by the batch.
 
         Raises:
-            Refused: the twin declines the dialect or an option.
+            Refused: the twin declines an option on this machine, or a frame has no result in this
+                conclusion.
         """
         ...
 
@@ -219,11 +301,13 @@ class Backend(Protocol):
         """Return device, driver, runtime, compiler and exactness flags, for reports."""
         ...
 
-    def compute(self, feature: Feature, dialect: str, options: Options, clip: Clip) -> Scores:
+    def compute(
+        self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
+    ) -> Scores:
         """Compute every score of every frame.
 
         Raises:
-            Refused: the backend declines the dialect or an option.
+            Refused: the backend declines the arithmetic or an option.
             CompilationFailed: a kernel does not compile.
         """
         ...

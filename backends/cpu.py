@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backends.base import Clip, Feature, Options, Scores
+    from backends.base import Arithmetic, Clip, Feature, Options, Scores
 
 NAMES = ("cpu",)
 
@@ -21,9 +21,11 @@ class Cpu:
         """Return nothing: what decides the reference's bits is each feature's own to tell."""
         return {}
 
-    def compute(self, feature: Feature, dialect: str, options: Options, clip: Clip) -> Scores:
+    def compute(
+        self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
+    ) -> Scores:
         """Compute every score of every frame with the compiled reference."""
-        return feature.reference(dialect, options, clip)
+        return feature.reference(arithmetic, options, clip)
 
     def close(self) -> None:
         """Do nothing; the reference holds no resources."""

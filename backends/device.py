@@ -9,11 +9,15 @@ from backends import exactness
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from backends.base import Clip, Device, Feature, Options, Scores, Twin
+    from backends.base import Arithmetic, Clip, Device, Feature, Options, Scores, Twin
 
 
 class DeviceBackend:
-    """A device under its backend name; its twins are compiled once per feature."""
+    """A device under its backend name; its twins are compiled once per feature.
+
+    Attributes:
+        device: what the twins run on.
+    """
 
     def __init__(
         self, name: str, device: Device, facts: Mapping[str, str], release: Callable[[], None]
@@ -25,7 +29,7 @@ class DeviceBackend:
         """
         shown = exactness.check(name, device)
         self.name = name
-        self._device = device
+        self.device = device
         self._facts = {**facts, "exactness probe": shown}
         self._release = release
         self._twins: dict[str, Twin] = {}
@@ -34,12 +38,14 @@ class DeviceBackend:
         """Return device, driver, runtime, compiler and exactness flags."""
         return self._facts
 
-    def compute(self, feature: Feature, dialect: str, options: Options, clip: Clip) -> Scores:
+    def compute(
+        self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
+    ) -> Scores:
         """Compute every score of every frame with the feature's twin."""
-        feature.require(dialect, clip)
+        feature.require(arithmetic, clip)
         if feature.name not in self._twins:
-            self._twins[feature.name] = feature.twin(self._device, feature.kernel_source())
-        return self._twins[feature.name].compute(dialect, options, clip)
+            self._twins[feature.name] = feature.twin(self.device, feature.kernel_source())
+        return self._twins[feature.name].compute(arithmetic, options, clip)
 
     def close(self) -> None:
         """Forget the twins and release the device."""

@@ -6,6 +6,7 @@ A wrong compiler flag is then reported as a wrong flag and not as four hundred m
 from __future__ import annotations
 
 import hashlib
+from fractions import Fraction
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -43,11 +44,11 @@ def probe(device: Device) -> dict[str, int]:
     wide = [random.uniform(-2, 2, COUNT) for _ in range(3)]
     arrays: list[NDArray[np.generic]] = [a, b, c, *wide]
     inputs = [device.upload(array) for array in arrays]
-    narrow_buffer, wide_buffer = device.empty(6 * 4 * COUNT), device.empty(8 * COUNT)
+    narrow_buffer, wide_buffer = device.empty(6 * 4 * COUNT), device.empty(2 * 8 * COUNT)
     kernels = device.compile(prelude("probe.cl.h"))
     kernels.launch("probe", (COUNT, 1, 1), *inputs, narrow_buffer, wide_buffer, np.int32(COUNT))
     narrow = device.download(narrow_buffer, (6, COUNT), np.dtype(np.float32))
-    double = device.download(wide_buffer, (COUNT,), np.dtype(np.float64))
+    double = device.download(wide_buffer, (2, COUNT), np.dtype(np.float64))
     smallest_normal = np.float32(2.0**-126)
     with np.errstate(invalid="ignore"):
         return {
@@ -59,8 +60,15 @@ def probe(device: Device) -> dict[str, int]:
             ),
             "double rounds to nearest float": _wrong(narrow[4], wide[0].astype(np.float32)),
             "float bits pass as integers": _wrong(narrow[5], np.abs(a)),
-            "double a*b+c is two operations": _wrong(double, wide[2] + wide[0] * wide[1]),
+            "double a*b+c is two operations": _wrong(double[0], wide[2] + wide[0] * wide[1]),
+            "double fma is one operation": _wrong(double[1], _fused(*wide)),
         }
+
+
+def _fused(*wide: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a*b+c rounded once: exact as a fraction, whose conversion to float rounds."""
+    rows = (map(Fraction, row) for row in np.stack(wide, axis=1).tolist())
+    return np.array([float(a * b + c) for a, b, c in rows])
 
 
 def _wrong(got: NDArray[np.generic], wanted: NDArray[np.generic]) -> int:

@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import backends
 from backends import features as features_package
+from backends.base import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
 
-    from backends.base import Backend, Feature
+    from backends.base import Arithmetic, Backend, Feature, Options
 
 
 class BackendModule(Protocol):
-    """What makes a module of this package a backend."""
+    """What makes a module of this package a backend.
+
+    One that has not every arithmetic of every feature also has `require(feature, arithmetic,
+    options)`, which raises Refused without opening anything.
+    """
 
     NAMES: tuple[str, ...]
 
@@ -68,6 +73,17 @@ def features() -> Mapping[str, Feature]:
 def backend_names() -> tuple[str, ...]:
     """Return every name that a matrix may use, whether or not it is on this machine."""
     return tuple(_backends())
+
+
+def refusal(name: str, feature: Feature, arithmetic: Arithmetic, options: Options) -> str:
+    """Return why a backend has not an arithmetic, empty if it has; it need not be here."""
+    require = getattr(_backends()[name], "require", None)
+    try:
+        if require is not None:
+            require(feature, arithmetic, options)
+    except Refused as refused:
+        return str(refused)
+    return ""
 
 
 def broken() -> Mapping[str, str]:

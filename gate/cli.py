@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
+import secrets
 import shlex
 import shutil
-import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
-from signal import SIGHUP, SIGINT, SIGTERM
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 
-from backends import registry
+from backends import reciprocal, registry
 from backends.base import Unavailable
-from gate import environment, plan, runner
+from backends.reciprocal import RcpTable
+from gate import environment, fuzz, plan, probe, runner
 from gate import matrix as matrices
 from gate.document import unknown
 from gate.errors import MatrixError
-from gate.model import Cell, ExitCode, Result, Run, counted
+from gate.model import Cell, ExitCode, Run, counted
+from gate.terminal import (
+    cell_progress,
+    make_streams_safe,
+    one_interrupt,
+    rendered,
+    say,
+    section,
+    stop,
+)
 from reports import console as console_report
 from reports import json as json_report
 from reports import junit, markdown
@@ -47,11 +53,30 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(probe.app, name="probe")
 
 MatrixArgument = Annotated[Path, typer.Argument(metavar="MATRIX", help="the matrix file (YAML)")]
 CellOption = Annotated[
     list[str] | None,
     typer.Option(metavar="GLOB", help="only cells whose id matches; may be repeated"),
+]
+CountOption = Annotated[
+    int, typer.Option(min=1, metavar="N", help="how many cells to draw, before candidates")
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="S",
+        help="any integer; a seed draws the same cells each time, and others behind them with a "
+        "larger N; by default a new one, which the verdict tells",
+    ),
+]
+CandidateOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="BACKEND",
+        help=f"a backend under test; may be repeated; by default {' and '.join(fuzz.CANDIDATES)}",
+    ),
 ]
 RequireOption = Annotated[
     list[str] | None,
@@ -62,55 +87,30 @@ RequireOption = Annotated[
 OutOption = Annotated[
     Path, typer.Option(metavar="DIR", help="folder of the reports; old ones are removed first")
 ]
+TableOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rcp-table",
+        metavar="FILE|NAME",
+        help="replay another processor's reciprocal estimate on both sides; "
+        f"known: {', '.join(reciprocal.shipped())}",
+    ),
+]
 
 
 def main() -> None:
     """Run the program; a crash shows its traceback and is no verdict about any score."""
-    _make_streams_safe()
+    make_streams_safe()
     try:
         app(prog_name="parity-gate")
     except Exception:  # noqa: BLE001 - Python's own exit code 1 would read as FAIL
-        _say(traceback.format_exc(), err=True)
+        say(traceback.format_exc(), err=True)
         sys.exit(ExitCode.ERROR)
-
-
-def _make_streams_safe() -> None:
-    """Let no closed stream and no narrow encoding decide about the exit code."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # closed by the caller, `2>&-`
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - lives as long as the program
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-@contextmanager
-def _one_interrupt() -> Iterator[Callable[[], None]]:
-    """Let the first SIGINT, SIGTERM or SIGHUP end the run, and ignore those after it.
-
-    Yields:
-        A function that ignores even the first one, for the time when reports are written.
-    """
-
-    def ignore() -> None:
-        for number in signals:
-            signal.signal(number, signal.SIG_IGN)
-
-    def interrupt(*_: object) -> NoReturn:
-        ignore()
-        raise KeyboardInterrupt
-
-    signals = {n: signal.signal(n, interrupt) for n in (SIGINT, SIGTERM, SIGHUP)}
-    try:
-        yield ignore
-    finally:
-        for number, before in signals.items():
-            signal.signal(number, before)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer passes the flag so
     if wanted:
-        _say(f"parity-gate {environment.version()}")
+        say(f"parity-gate {environment.version()}")
         raise typer.Exit
 
 
@@ -130,33 +130,82 @@ def run(
     cell: CellOption = None,
     require: RequireOption = None,
     out: OutOption = Path("out"),
+    rcp_table: TableOption = None,
 ) -> None:
     """Run the cells of MATRIX; write junit.xml, report.md and report.json into DIR."""
-    with _one_interrupt() as ignore_interrupts:
+    with one_interrupt() as ignore_interrupts:
         _prepare(out)
         required = tuple(require or ())
-        _require_known(required)
+        _require_known("--require", required)
+        table = _table_of(rcp_table)
         declared, cells, selected = _load(matrix, cell)
-        with _progress(len(selected)) as progress:
+        with cell_progress(len(selected)) as progress:
             finished = runner.run(
                 declared,
                 selected,
                 selection=tuple(cell or ()),
                 planned=len(cells),
                 required=required,
-                command=_command(matrix, out),
+                command=_command(matrix, out, rcp_table),
                 open_backend=registry.open_backend,
                 progress=progress,
+                rcp_table=table,
             )
         ignore_interrupts()
         raise typer.Exit(_publish(finished, out))
 
 
-def _require_known(names: tuple[str, ...]) -> None:
+@app.command("fuzz", epilog="Example: parity-gate fuzz --cells 150 --seed 7 --candidate cuda")
+def run_drawn_cells(
+    *,
+    cells: CountOption = 150,
+    seed: SeedOption = None,
+    candidate: CandidateOption = None,
+    require: RequireOption = None,
+    cell: CellOption = None,
+    out: OutOption = Path("out"),
+) -> None:
+    """Run cells drawn at random; write reports and a small matrix for what differs into DIR.
+
+    Each runs on every candidate that has its dialect and conclusion.
+    """
+    with one_interrupt() as ignore_interrupts, fuzz.Kept(registry.open_backend) as backends:
+        _prepare(out, *fuzz.REPRODUCERS)
+        required, candidates = tuple(require or ()), tuple(candidate or fuzz.CANDIDATES)
+        _require_known("--require", required)
+        _require_known("--candidate", candidates, without=fuzz.REFERENCE)
+        seed = secrets.randbits(32) if seed is None else seed
+        drawn = fuzz.matrix_of(seed, cells, candidates)
+        planned = plan.plan(drawn)
+        selected = _selected(planned, cell, f"{drawn.path}; report.json lists all without --cell")
+        named = [word for name in candidate or () for word in ("--candidate", name)]
+        with cell_progress(len(selected)) as progress:
+            finished = runner.run(
+                drawn,
+                selected,
+                selection=tuple(cell or ()),
+                planned=len(planned),
+                required=required,
+                command=_again(out, "fuzz", f"--cells={cells}", f"--seed={seed}", *named),
+                open_backend=backends,
+                progress=progress,
+            )
+        finished = fuzz.without_agreed_refusals(finished)
+        finished, reproducers = fuzz.reproduce(
+            replace(finished, notes=(*finished.notes, f"drawn with seed {seed}")),
+            seed,
+            backends,
+            lambda name: _command(out / name, out),
+        )
+        ignore_interrupts()
+        raise typer.Exit(_publish(finished, out, reproducers))
+
+
+def _require_known(option: str, names: tuple[str, ...], *, without: str = "") -> None:
+    allowed = [name for name in registry.backend_names() if name != without]
     for name in names:
-        if name not in registry.backend_names():
-            sentence = unknown("backend", name, registry.backend_names())
-            _stop(ExitCode.USAGE, f"--require: {sentence}")
+        if name not in allowed:
+            stop(ExitCode.USAGE, f"{option}: {unknown('backend', name, allowed)}")
 
 
 @app.command("list", epilog="Example: parity-gate list matrices/pr.yaml --cell '*/cuda'")
@@ -166,58 +215,48 @@ def list_cells(matrix: MatrixArgument, cell: CellOption = None) -> None:
     if not selected:
         raise typer.Exit(ExitCode.NOTHING)
     piped = not sys.stdout.isatty()
-    _say("\n".join(cell.id for cell in selected) if piped else _table(selected))
+    say("\n".join(cell.id for cell in selected) if piped else _table(selected))
     if not piped or sys.stderr.isatty():
-        _say(_totals(cells, selected), err=piped)
+        say(_totals(cells, selected), err=piped)
 
 
 @app.command(epilog="Example: parity-gate doctor")
 def doctor() -> None:
     """Print which backends are here, which are not and why, and the facts that decide bits."""
-    _section("gate", environment.gate())
-    _section("host", environment.host())
+    section("gate", environment.gate())
+    section("host", environment.host())
     sound = [_examine_features(), *map(_examine_backend, registry.backend_names())]
     for module, error in registry.broken().items():
-        _say(printable(f"{module}: cannot be imported: {error}"))
+        say(printable(f"{module}: cannot be imported: {error}"))
     raise typer.Exit(ExitCode.OK if all(sound) and not registry.broken() else ExitCode.ERROR)
 
 
 @app.command(epilog="Example: parity-gate schema > matrices/schema.json")
 def schema() -> None:
     """Print the JSON schema of a matrix file, for editors."""
-    _say(json.dumps(matrices.schema(), indent=2))
+    say(json.dumps(matrices.schema(), indent=2))
 
 
-def _command(matrix: Path, out: Path) -> str:
-    """Return how this run was started, with a folder of its own for the reports of a repeat."""
+def _table_of(wanted: str | None) -> RcpTable | None:
+    try:
+        return reciprocal.load(wanted) if wanted else None
+    except ValueError as error:
+        stop(ExitCode.USAGE, f"--rcp-table: {error}")
+
+
+def _command(matrix: Path, out: Path, rcp_table: str | None = None) -> str:
+    """Return how a matrix is run like this, with a folder of its own for the reports."""
+    replay = ["--rcp-table", rcp_table] if rcp_table else []
+    return _again(out, "run", str(matrix), *replay)
+
+
+def _again(out: Path, *arguments: str) -> str:
+    """Return how this program was started, with a folder of its own for the reports."""
     started = Path(sys.argv[0])
     program = "python -m gate" if started.name == "__main__.py" else sys.argv[0]
     if shutil.which(started.name) == str(started):
         program = started.name
-    return shlex.join([*program.split(), "run", str(matrix), "--out", str(out / "repeat")])
-
-
-def _say(text: str, *, err: bool = False) -> None:
-    """Print a text; a reader who has had enough (`| head`) or a full disk changes no exit code."""
-    stream = sys.stderr if err else sys.stdout
-    try:
-        typer.echo(text, err=err)
-        stream.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _stop(code: ExitCode, sentence: str) -> NoReturn:
-    _say(printable(sentence), err=True)
-    raise typer.Exit(code)
-
-
-def _rendered(renderable: RenderableType) -> str:
-    """Return what rich would print, so that all output leaves through `_say`."""
-    text = io.StringIO()
-    console = Console(file=text, force_terminal=sys.stdout.isatty(), width=Console().width or 80)
-    console.print(renderable, soft_wrap=True)
-    return text.getvalue().rstrip("\n")
+    return shlex.join([*program.split(), *arguments, "--out", str(out / "repeat")])
 
 
 def _load(
@@ -225,46 +264,60 @@ def _load(
 ) -> tuple[matrices.Matrix, tuple[Cell, ...], tuple[Cell, ...]]:
     """Return the matrix, its cells and the selected ones; a wrong matrix ends the program."""
     for module, error in registry.broken().items():
-        _say(printable(f"{module}: cannot be imported: {error}"), err=True)
+        say(printable(f"{module}: cannot be imported: {error}"), err=True)
     try:
         matrix = matrices.load(path)
         cells = plan.plan(matrix)
     except MatrixError as error:
-        _stop(ExitCode.USAGE, "\n".join(error.problems))
-    globs = globs or []
-    idle = [glob for glob in globs if not plan.select(cells, (glob,))]
+        stop(ExitCode.USAGE, "\n".join(error.problems))
+    for place, sentence in matrix.warnings.items():
+        say(printable(f"{place}: {sentence}"), err=True)
+    return matrix, cells, _selected(cells, globs, f"{path}; `parity-gate list` prints their ids")
+
+
+def _selected(cells: tuple[Cell, ...], globs: list[str] | None, of: str) -> tuple[Cell, ...]:
+    """Return the cells that the globs match; none at all where a glob matches none."""
+    idle = [glob for glob in globs or () if not plan.select(cells, (glob,))]
     for glob in idle:
-        sentence = f"--cell {glob!r} matches none of the {len(cells)} cells of {path}"
-        _say(printable(f"{sentence}; `parity-gate list` prints their ids"), err=True)
+        sentence = f"--cell {glob!r} matches none of the {len(cells)} cells of {of}"
+        say(printable(sentence), err=True)
     # A glob that has lost its cells must not let the others pass for all.
-    return matrix, cells, () if idle else plan.select(cells, tuple(globs))
+    return () if idle else plan.select(cells, tuple(globs or ()))
 
 
-def _prepare(out: Path) -> None:
-    """Make the folder of the reports and remove old ones, so that no stale report survives."""
+def _prepare(out: Path, *others: str) -> None:
+    """Make the folder of the reports and remove old ones, so that no stale report survives.
+
+    Args:
+        out: the folder.
+        others: names of files that this run may write besides the reports.
+    """
     try:
         if out == Path():
             raise NotADirectoryError(None, "it names no folder")
         out.mkdir(parents=True, exist_ok=True)
-        for name in REPORTS:
+        for name in (*REPORTS, *others):
             (out / name).unlink(missing_ok=True)
         if not os.access(out, os.W_OK | os.X_OK):
             raise PermissionError(None, "Permission denied")
     except OSError as error:
         sentence = f"--out {str(out)!r} cannot take reports: {error.strerror}"
-        _stop(ExitCode.USAGE, f"{sentence}; name a folder that can be written")
+        stop(ExitCode.USAGE, f"{sentence}; name a folder that can be written")
 
 
-def _publish(run: Run, out: Path) -> ExitCode:
+def _publish(run: Run, out: Path, reproducers: Iterable[fuzz.Reproducer] = ()) -> ExitCode:
     """Write the reports, print the result, return the exit code."""
-    problems = {out / name: _write(out / name, render, run) for name, render in REPORTS.items()}
-    _say(_rendered(console_report.table(run)))
+    files = {**REPORTS, **{reproducer.name: reproducer.render for reproducer in reproducers}}
+    problems = {out / name: _write(out / name, render, run) for name, render in files.items()}
+    say(rendered(console_report.table(run)))
     for path, problem in problems.items():
         if problem:
-            _say(printable(f"{path} cannot be written: {problem}"), err=True)
+            say(printable(f"{path} cannot be written: {problem}"), err=True)
         else:
-            _say(printable(f"wrote {path}"))
-    _say(printable(run.verdict))
+            say(printable(f"wrote {path}"))
+    for reproducer in reproducers:
+        say(printable(f"small reproducer of {reproducer.failed}:\n     {reproducer.command}"))
+    say(printable(run.verdict))
     complete = not any(problems.values())
     return run.exit_code if complete or run.exit_code is not ExitCode.OK else ExitCode.ERROR
 
@@ -286,39 +339,6 @@ def _write(path: Path, render: Callable[[Run], str], run: Run) -> str:
     return ""
 
 
-class _Bar:
-    """Draws the runner's progress."""
-
-    def __init__(self, bars: Bars, task: TaskID) -> None:
-        self._bars = bars
-        self._task = task
-        self._done: set[str] = set()
-
-    def starts(self, cell: Cell) -> None:
-        """Show which cell runs."""
-        self._bars.update(self._task, description=cell.id)
-
-    def done(self, result: Result) -> None:
-        """Count the cell, once."""
-        self._done.add(result.cell.id)
-        self._bars.update(self._task, completed=len(self._done))
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[_Bar]:
-    """Show a bar on a terminal; a log gets none."""
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    # FORCE_COLOR makes rich take a log for a terminal; the stream itself knows.
-    idle = not sys.stderr.isatty()
-    with Bars(*columns, console=Console(stderr=True), transient=True, disable=idle) as bars:
-        yield _Bar(bars, bars.add_task("", total=total))
-
-
 def _table(cells: tuple[Cell, ...]) -> str:
     """Return one line per cell, never cut, for ids are there to be copied."""
     width = max(len(cell.id) for cell in cells)
@@ -335,21 +355,15 @@ def _totals(cells: tuple[Cell, ...], selected: tuple[Cell, ...]) -> str:
     return ", ".join(parts)
 
 
-def _section(title: str, facts: Mapping[str, str]) -> None:
-    _say(printable(title))
-    for name, value in facts.items():
-        _say(printable(f"  {name}: {value}"))
-
-
 def _examine_backend(name: str) -> bool:
     """Print what is known about a backend; return whether nothing is broken."""
     try:
         with closing(registry.open_backend(name)) as backend:
-            _section(f"{name}: here", backend.facts())
+            section(f"{name}: here", backend.facts())
     except Unavailable as error:
-        _say(printable(f"{name}: not here: {error}"))
+        say(printable(f"{name}: not here: {error}"))
     except Exception as error:  # noqa: BLE001 - doctor says what is wrong with each backend
-        _say(printable(f"{name}: broken: {type(error).__name__}: {error}"))
+        say(printable(f"{name}: broken: {type(error).__name__}: {error}"))
         return False
     return True
 
@@ -358,8 +372,8 @@ def _examine_features() -> bool:
     """Print what decides the bits of each feature's reference; return whether all are there."""
     try:
         for name, feature in registry.features().items():
-            _section(f"feature {name}", feature.reference_facts())
+            section(f"feature {name}", feature.reference_facts())
     except Exception as error:  # noqa: BLE001 - doctor says what is wrong with the installation
-        _say(printable(f"features: broken: {type(error).__name__}: {error}"))
+        say(printable(f"features: broken: {type(error).__name__}: {error}"))
         return False
     return True

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from backends.option_text import Spelled
 from gate.errors import MatrixError
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ DEEPEST = 20  # levels; a matrix has 6, and PyYAML recurses once a level
 MOST_NAMES = 40  # in one sentence; float_adm has 24 options
 
 # YAML 1.2's core schema less what is more often a mistake: True, NULL, 0777, .inf, 20 digits.
+# And -0 is no integer, for an option's -0 is another number than its 0.
 CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
-INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})|0x[0-9a-fA-F]{1,16}|0o[0-7]{1,21}")
+INTEGER = re.compile(r"\+?0|[-+]?[1-9][0-9]{0,18}|0x[0-9a-fA-F]{1,16}|0o[0-7]{1,21}")
 INTEGRAL = re.compile(r"[-+]?[0-9]+")  # an integer to its author, of any length
 LONGEST = "at most 19 digits"  # of INTEGER
 NOT_FINITE = re.compile(r"[-+]?\.?(inf|infinity|nan)", re.IGNORECASE)
@@ -77,7 +79,7 @@ class Document:
     Attributes:
         path: the file, as the caller gave it.
         sha256: of the file's bytes.
-        value: dicts with text keys, lists, text, int, float, bool and None.
+        value: dicts with text keys, lists, text, int, Spelled, bool and None.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,6 +90,7 @@ class Document:
         """
         self.path = path
         self._problems: set[tuple[Place, str]] = set()
+        self._warnings: dict[Place, str] = {}
         self._values: dict[Loc, Place] = {}
         self._keys: dict[Loc, Place] = {}
         self._sources: dict[Loc, str] = {}  # of numbers, as the file spells them
@@ -102,6 +105,11 @@ class Document:
     def problems(self) -> list[str]:
         """Return every problem found so far as `path:line:col: sentence`, by place."""
         return [f"{self.path}:{at[0]}:{at[1]}: {text}" for at, text in sorted(self._problems)]
+
+    @property
+    def warnings(self) -> dict[str, str]:
+        """Return what is not taken as it stands: sentences by `path:line:col`, by place."""
+        return {f"{self.path}:{at[0]}:{at[1]}": text for at, text in sorted(self._warnings.items())}
 
     def place(self, loc: Loc) -> Place:
         """Return where the value at `loc` is, or else the closest value around it."""
@@ -118,6 +126,11 @@ class Document:
         """Note a problem at the key of a value, unless the key is already refused."""
         if self._keys[loc] not in self._refused_keys:
             self._problems.add((self._keys[loc], sentence))
+
+    def warn(self, loc: Loc, value: float, change: str) -> None:
+        """Note what becomes of the number `value` at `loc`."""
+        shown = _show(value, self._sources.get(loc))
+        self._warnings[self.place(loc)] = f"{_label(loc)} {shown} {change}"
 
     def check(
         self, model: type[Model], value: object, loc: Loc, context: object = None
@@ -230,11 +243,7 @@ class Document:
             self._problems.add((_place(node.start_mark), sentence))
         if node.style is not None:  # in quotes, or a block: text whatever it looks like
             return text
-        if text in CONSTANTS:
-            return CONSTANTS[text]
-        if INTEGER.fullmatch(text):
-            return int(text, 0)
-        return float(text) if FLOAT.fullmatch(text) else text
+        return plain(text)
 
 
 class _Loader(yaml.SafeLoader):
@@ -282,6 +291,15 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
+
+
+def plain(text: str) -> object:
+    """Return what a scalar without quotes means."""
+    if text in CONSTANTS:
+        return CONSTANTS[text]
+    if INTEGER.fullmatch(text):
+        return int(text, 0)
+    return Spelled(text) if FLOAT.fullmatch(text) else text
 
 
 def unknown(kind: str, value: str, allowed: Iterable[str]) -> str:

@@ -18,6 +18,8 @@ from pydantic import (
     model_validator,
 )
 
+from gate.document import plain
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -67,6 +69,7 @@ class Golden(_Frozen):
 
     Attributes:
         feature, dialect: names, as in a matrix.
+        rcp_table: sha256 of the reciprocal table that decided the scores; empty where none did.
         host: the processor, where it is not the one of the other goldens; else empty.
         fixtures: the picture pairs by name.
         results: one Scores per frame, by fixture and by text of the options (see `options`).
@@ -74,6 +77,7 @@ class Golden(_Frozen):
 
     feature: str
     dialect: str
+    rcp_table: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     host: str = ""
     fixtures: dict[str, Pair] = Field(validation_alias=AliasChoices("fixtures", "cases"))
     results: dict[str, dict[str, list[Scores]]] = Field(min_length=1)
@@ -111,16 +115,16 @@ def load(path: Path, sha256: str | None = None) -> Golden:
 def options(text: str, model: type[Options]) -> Mapping[str, OptionValue]:
     """Return the keywords for `model` behind a text such as `adm_a=1:adm_b=true`.
 
-    The text omits `debug`, which goldens always have on; the keywords contain it.
+    The text omits `debug`, which goldens always have on; the keywords contain it. Values are
+    read as in a matrix.
 
     Raises:
         GoldenError: an option is unknown, or its value has the wrong type or range.
     """
-    pairs = dict(item.partition("=")[::2] for item in text.split(":") if item)
+    pairs = (item.partition("=")[::2] for item in text.split(":") if item)
+    values = {name: plain(value) for name, value in pairs}
     try:
-        return model.model_validate_strings({"debug": "true", **pairs}).model_dump(
-            exclude_unset=True
-        )
+        return model.model_validate({"debug": True, **values}).model_dump(exclude_unset=True)
     except ValidationError as error:
         message = f"golden options {text!r}: {_reason(error)}; see {model.__name__}"
         raise GoldenError(message) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, reduce
 from operator import or_
@@ -27,7 +27,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from backends import registry
-from backends.base import Feature
+from backends.base import CONCLUSIONS, Feature
 from gate import plan
 from gate.document import Document, Loc, unknown
 from gate.errors import MatrixError
@@ -51,6 +51,7 @@ class Matrix:
         products: the entries under `matrix`.
         include: the single cells.
         expect: what the file says about the whole plan.
+        warnings: what is not taken as the file has it, sentences by `path:line:col`.
     """
 
     path: Path
@@ -60,6 +61,7 @@ class Matrix:
     products: tuple[Product, ...]
     include: tuple[Product, ...]
     expect: Expect
+    warnings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,9 @@ class ProductEntry(_Entry):
 
     candidates: list[Candidate] = Field(min_length=1, description="backends under test")
     dialects: list[str] = []
+    conclusions: list[Annotated[str, OneOf("conclusion", lambda: CONCLUSIONS)]] = Field(
+        default=[CONCLUSIONS[0]], min_length=1, description="rules for the end of a frame"
+    )
     options: list[Any] = []
     fixtures: list[Annotated[str, AfterValidator(_matches_fixture)]] = Field(
         min_length=1, description="globs over fixture names"
@@ -176,6 +181,7 @@ class ProductEntry(_Entry):
             self.reference,
             tuple(self.candidates),
             tuple(self.dialects),
+            tuple(self.conclusions),
             tuple(self.options),
             tuple(name for name in names if any(fnmatchcase(name, g) for g in self.fixtures)),
             tuple(self.exclude),
@@ -188,6 +194,9 @@ class CellEntry(_Entry):
 
     candidate: Candidate = Field(description="backend under test")
     dialect: str = ""
+    conclusion: Annotated[str, OneOf("conclusion", lambda: CONCLUSIONS)] = Field(
+        default=CONCLUSIONS[0], description="rules for the end of a frame"
+    )
     options: Any = None
     fixture: Annotated[str, AfterValidator(_is_fixture)] = Field(description="its name")
 
@@ -200,6 +209,7 @@ class CellEntry(_Entry):
             self.reference,
             (self.candidate,),
             (self.dialect,),
+            (self.conclusion,),
             (self.options,),
             (self.fixture,),
         )
@@ -257,7 +267,14 @@ def load(path: Path) -> Matrix:
     if not file or document.problems:
         raise MatrixError(document.problems)
     return Matrix(
-        path, document.sha256, file.version, fixtures, products, include, expect=file.expect
+        path,
+        document.sha256,
+        file.version,
+        fixtures,
+        products,
+        include,
+        expect=file.expect,
+        warnings=document.warnings,
     )
 
 
@@ -299,7 +316,19 @@ def _products(document: Document, key: Literal["matrix", "include"]) -> tuple[Pr
         entry = document.check(_entry_model(key, feature), value, loc, names)
         if entry:
             found.append(entry.product(loc, document.place(loc)[0], names))
+            _warn(document, value, found[-1])
     return tuple(found)
+
+
+def _warn(document: Document, entry: Mapping[str, Any], product: Product) -> None:
+    """Warn of every option that libvmaf takes as another number than the file says."""
+    given, loc = entry.get("options", {}), (*product.loc, "options")
+    whole = [((*loc, i), one) for i, one in enumerate(given)] if isinstance(given, list) else []
+    for (place, values), options in zip(whole or [(loc, given)], product.options, strict=True):
+        for name, value in values.items():
+            taken = getattr(options, name)
+            if taken != value:
+                document.warn((*place, name), value, f"becomes {taken:g}, as libvmaf takes it")
 
 
 def _part(document: Document, key: str, empty: Part) -> Part:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
+from backends.base import CONCLUSIONS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -16,8 +18,16 @@ if TYPE_CHECKING:
 UNSET = None
 """A score that an implementation leaves unset; equal only to UNSET."""
 
+BOTH_REFUSE = "nothing to compare, both sides refuse"
+"""How the reason of a cell begins whose sides decline in the same words; its status is ERROR."""
+
 UNFINISHED = "interrupted before it finished"
 """Reason of a cell that an interrupt left without a result; its status is ERROR."""
+
+
+def arithmetic_name(dialect: str, conclusion: str) -> str:
+    """Return a dialect's name with its conclusion, unless that is the default."""
+    return dialect if conclusion == CONCLUSIONS[0] else f"{dialect}+{conclusion}"
 
 
 class Status(StrEnum):
@@ -45,7 +55,7 @@ class Cell:
     """One point of the matrix: what is computed by both sides and compared.
 
     Attributes:
-        feature, dialect, fixture, candidate, reference: names, as in the matrix.
+        feature, dialect, conclusion, fixture, candidate, reference: names, as in the matrix.
         options_name: the options' part of the id, `default` for defaults.
         options: the options that the matrix sets, by libvmaf's names.
         outputs: names of the scores of one frame.
@@ -56,6 +66,7 @@ class Cell:
 
     feature: str
     dialect: str
+    conclusion: str
     options_name: str
     fixture: str
     candidate: str
@@ -72,8 +83,13 @@ class Cell:
     @property
     def id(self) -> str:
         """Stable name: feature/dialect/options/fixture/candidate."""
-        names = (self.feature, self.dialect, self.options_name, self.fixture, self.candidate)
+        names = (self.feature, self.arithmetic, self.options_name, self.fixture, self.candidate)
         return "/".join(names)
+
+    @property
+    def arithmetic(self) -> str:
+        """The dialect's part of the id: `rcpss-double`, `rcpss-double+vmafx`."""
+        return arithmetic_name(self.dialect, self.conclusion)
 
     @property
     def scores(self) -> int:
@@ -141,17 +157,20 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceScores:
-    """The reference's scores of one (feature, dialect, options, fixture).
+    """A reference's scores of one (feature, dialect, conclusion, options, fixture).
 
     Attributes:
+        reference: the backend's name.
         names: output names, one per column.
         frames: one tuple of values per frame; UNSET is None.
     """
 
     feature: str
     dialect: str
+    conclusion: str
     options_name: str
     fixture: str
+    reference: str
     names: tuple[str, ...]
     frames: tuple[tuple[float | None, ...], ...]
 
@@ -168,6 +187,7 @@ class Run:
         references: the scores that candidates were compared with.
         command: the program and its options up to `--cell`, as this run was started.
         missing: required backends that are not there, each as `name: reason`.
+        notes: what every verdict must say: a replayed table, a fallback.
         environment: sections of facts (`gate`, `host`, `matrix`, `reference cpu`,
             `candidate opencl:pocl`, `fixtures` ...), the same for two runs on one machine.
         started: start of the run, ISO 8601 UTC.
@@ -181,6 +201,7 @@ class Run:
     results: tuple[Result, ...]
     references: tuple[ReferenceScores, ...]
     missing: tuple[str, ...]
+    notes: tuple[str, ...]
     command: str
     environment: Mapping[str, Mapping[str, str]]
     started: str
@@ -231,6 +252,7 @@ class Run:
             parts.append(f"{self.unfinished} did not finish")
         parts.append(f"{counted(self.scores, 'score')} compared, {self.different} different")
         parts += [f"required backend missing: {name}" for name in self.missing]
+        parts += self.notes
         return f"{self._word}: {', '.join(parts)}"
 
     @property

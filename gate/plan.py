@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from backends import registry
-from gate.model import Cell
+from backends.base import Arithmetic
+from gate.model import Cell, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     """What is wrong with the plan, and the value of the matrix file that says so."""
 
 # From the outermost: a fixture is opened once, and a reference is computed once.
-ORDER = ("fixture", "feature", "dialect", "options_name", "reference", "candidate")
+ORDER = ("fixture", "feature", "dialect", "conclusion", "options_name", "reference", "candidate")
 
 # The candidate that every desk has, and its seconds with float_adm on two cores of an Intel Xeon
 # (family 6, model 167): fitted to six runs between 40 and 657 cells, 17x17 to 3840x2160, which the
@@ -52,6 +53,7 @@ class Product:
     reference: str
     candidates: tuple[str, ...]
     dialects: tuple[str, ...]
+    conclusions: tuple[str, ...]
     options: tuple[Options, ...]
     fixtures: tuple[str, ...]
     exclude: tuple[str, ...] = ()
@@ -82,6 +84,27 @@ def estimate(cells: Iterable[Cell]) -> float:
     return START + fixtures + computed if running else 0.0
 
 
+def shared_names(cells: Iterable[Cell]) -> dict[str, str]:
+    """Return what happens in libvmaf where option sets of a feature emit the same name.
+
+    Here every cell is an instance of its own, and no score mixes with another.
+
+    Returns:
+        One sentence by `name of feature`.
+    """
+    option_sets = {(cell.feature, cell.options_name): cell.outputs for cell in cells}
+    emitted: dict[tuple[str, str], list[frozenset[str]]] = {}
+    for (feature, _), names in option_sets.items():
+        for name in names:
+            emitted.setdefault((name, feature), []).append(frozenset(names))
+    return {
+        f"{name} of {feature}": f"emitted by {counted(number, 'option set')}; "
+        "in one libvmaf context the second of them fails"
+        for (name, feature), sets in emitted.items()
+        if (number := len(_instances(sets))) > 1
+    }
+
+
 def expand(
     products: Iterable[Product], fixtures: Mapping[str, FixtureSpec]
 ) -> tuple[tuple[Cell, ...], list[Problem]]:
@@ -100,6 +123,7 @@ def expand(
         kept = [_skipped(cell, product) for cell in cells if not _matches(cell, product.exclude)]
         problems += _idle(product, cells, kept)
         problems += _without_result(kept, fixtures)
+        problems += _without_arithmetic(product)
         problems += _repeated(product, kept, planned)
     return _ordered(planned.values(), fixtures), problems
 
@@ -123,6 +147,11 @@ def unused(
     return [name for name in fixtures if name not in used]
 
 
+def _instances(sets: list[frozenset[str]]) -> list[frozenset[str]]:
+    """Drop what libvmaf does not run a second time: option sets that only emit less or more."""
+    return [names for names in sets if not any(names < more for more in sets)]
+
+
 def _without_repeats(product: Product) -> tuple[Product, list[Problem]]:
     """Return a product that names everything once, and a problem for what it named again."""
     feature = registry.features()[product.feature]
@@ -130,6 +159,7 @@ def _without_repeats(product: Product) -> tuple[Product, list[Problem]]:
     axes = {
         "candidates": product.candidates,
         "dialects": product.dialects,
+        "conclusions": product.conclusions,
         "options": tuple(feature.options_name(item) for item in product.options),
     }
     problems: list[Problem] = [
@@ -145,6 +175,7 @@ def _without_repeats(product: Product) -> tuple[Product, list[Problem]]:
         product,
         candidates=tuple(dict.fromkeys(product.candidates)),
         dialects=tuple(dict.fromkeys(product.dialects)),
+        conclusions=tuple(dict.fromkeys(product.conclusions)),
         options=tuple(options[name] for name in dict.fromkeys(axes["options"])),
     )
     return once, problems
@@ -153,11 +184,12 @@ def _without_repeats(product: Product) -> tuple[Product, list[Problem]]:
 def _combinations(product: Product, fixtures: Mapping[str, FixtureSpec]) -> list[Cell]:
     feature = registry.features()[product.feature]
     named = [(item, feature.options_name(item), feature.outputs(item)) for item in product.options]
-    axes = (product.fixtures, product.dialects, named, product.candidates)
+    axes = (product.fixtures, product.dialects, product.conclusions, named, product.candidates)
     return [
         Cell(
             feature=product.feature,
             dialect=dialect,
+            conclusion=conclusion,
             options_name=options_name,
             fixture=fixture,
             candidate=candidate,
@@ -170,9 +202,11 @@ def _combinations(product: Product, fixtures: Mapping[str, FixtureSpec]) -> list
             frames=fixtures[fixture].frames,
             line=product.line,
         )
-        for fixture, dialect, (options, options_name, outputs), candidate in itertools.product(
-            *axes
-        )
+        for fixture, dialect, conclusion, (
+            options,
+            options_name,
+            outputs,
+        ), candidate in itertools.product(*axes)
     ]
 
 
@@ -225,6 +259,21 @@ def _without_result(cells: list[Cell], fixtures: Mapping[str, FixtureSpec]) -> l
             allowed = ", ".join(map(str, feature.bit_depths))
             sentence = f"bit_depth {fixture.bit_depth} is not supported; allowed: {allowed}"
             problems.append((("fixtures", name, "bit_depth"), sentence))
+    return problems
+
+
+def _without_arithmetic(product: Product) -> list[Problem]:
+    """Return a problem for every candidate that has not all of the product's arithmetics."""
+    feature, options = registry.features()[product.feature], product.options[0]
+    arithmetics = [
+        Arithmetic(*names) for names in itertools.product(product.dialects, product.conclusions)
+    ]
+    problems: list[Problem] = []
+    for index, name in enumerate(product.candidates):
+        reasons = (registry.refusal(name, feature, item, options) for item in arithmetics)
+        if reason := next(filter(None, reasons), ""):
+            sentence = f"candidate {name!r}: {reason}; give it a product of its own"
+            problems.append(((*product.loc, "candidates", index), sentence))
     return problems
 
 

@@ -14,11 +14,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from backends import registry
-from backends.base import CompilationFailed, Inexact, Refused, Unavailable
-from gate import compare, environment
+from backends.base import Arithmetic, CompilationFailed, Failed, Inexact, Refused, Unavailable
+from gate import compare, environment, plan
 from gate.errors import FixtureError
 from gate.fixtures import open_fixture
 from gate.model import (
+    BOTH_REFUSE,
     UNFINISHED,
     UNSET,
     Cell,
@@ -32,13 +33,14 @@ from gate.model import (
 
 if TYPE_CHECKING:
     from backends.base import Backend, Clip, Feature, Scores
+    from backends.reciprocal import RcpTable
     from gate.matrix import Matrix
 
 T = TypeVar("T")
 Facts = Mapping[str, str]
 OpenBackend = Callable[[str], "Backend"]
 
-_GROUP = attrgetter("feature", "dialect", "options_name", "reference")
+_GROUP = attrgetter("feature", "dialect", "conclusion", "options_name", "reference")
 
 
 class Progress(Protocol):
@@ -53,7 +55,7 @@ class Progress(Protocol):
         ...
 
 
-def run(
+def run(  # noqa: PLR0913 - all of it is independent
     matrix: Matrix,
     cells: tuple[Cell, ...],
     *,
@@ -63,6 +65,7 @@ def run(
     command: str,
     open_backend: OpenBackend,
     progress: Progress,
+    rcp_table: RcpTable | None = None,
 ) -> Run:
     """Run `cells`; whatever fails becomes the result of the cells that depend on it.
 
@@ -75,6 +78,7 @@ def run(
         command: the program and its options up to `--cell`, for whoever repeats a cell.
         open_backend: opens a backend by name, or raises Unavailable.
         progress: is told about each cell.
+        rcp_table: another processor's reciprocal estimate, for both sides of every cell.
 
     Returns:
         One result per cell, in the order of `cells`. Ctrl-C ends the run early: `interrupted` is
@@ -82,7 +86,7 @@ def run(
     """
     started, began, interrupted = datetime.now(UTC), perf_counter(), False
     backends = _Backends(open_backend)
-    session = _Session(matrix, cells, backends, progress)
+    session = _Session(matrix, cells, backends, progress, rcp_table)
     facts: dict[str, Facts] = {}
     try:
         facts = _environment(matrix, cells)
@@ -100,6 +104,7 @@ def run(
         results=session.all_results(),
         references=tuple(session.references),
         missing=backends.missing(required, _used(cells)),
+        notes=_notes(cells, rcp_table),
         command=command,
         environment={**facts, **backends.facts(cells), "fixtures": session.fixtures},
         started=started.isoformat(timespec="seconds"),
@@ -110,11 +115,12 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """Why something has no value."""
+    """Why something has no value; `refusal` is what a backend said that declined."""
 
     status: Status
     reason: str
     detail: str = ""
+    refusal: str = ""
 
     def result(self, cell: Cell, *, reference_seconds: float = 0, seconds: float = 0) -> Result:
         return Result(
@@ -133,7 +139,9 @@ def _attempt(work: Callable[[], T]) -> T | _Trouble:
         return work()
     except CompilationFailed as error:
         return _Trouble(Status.ERROR, str(error), error.log)
-    except (FixtureError, compare.Incomparable, Inexact, Refused) as error:
+    except Refused as error:
+        return _Trouble(Status.ERROR, str(error), refusal=str(error))
+    except (FixtureError, compare.Incomparable, Failed, Inexact) as error:
         return _Trouble(Status.ERROR, str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes the ERROR of its cells
         first_line = str(error).partition("\n")[0] or "no message"
@@ -227,9 +235,15 @@ class _Session:
     """The cells of one run and what has become of them so far."""
 
     def __init__(
-        self, matrix: Matrix, cells: tuple[Cell, ...], backends: _Backends, progress: Progress
+        self,
+        matrix: Matrix,
+        cells: tuple[Cell, ...],
+        backends: _Backends,
+        progress: Progress,
+        rcp_table: RcpTable | None,
     ) -> None:
         self._matrix = matrix
+        self._rcp_table = rcp_table
         self._cells = cells
         self._backends = backends
         self._progress = progress
@@ -301,9 +315,11 @@ class _Session:
         return scores
 
     def _run_cell(self, cell: Cell, reference: _Reference, clip: Clip) -> Result:
-        if isinstance(reference.scores, _Trouble):
-            return reference.scores.result(cell, reference_seconds=reference.seconds)
         began = perf_counter()
+        if isinstance(reference.scores, _Trouble):
+            trouble = self._beside(reference.scores, cell, clip)
+            seconds = perf_counter() - began
+            return trouble.result(cell, reference_seconds=reference.seconds, seconds=seconds)
         comparison = _attempt(partial(self._compared, cell, reference.scores, clip))
         seconds = perf_counter() - began
         if isinstance(comparison, _Trouble):
@@ -317,6 +333,21 @@ class _Session:
         )
         return replace(result, reason=failure_sentence(result))
 
+    def _beside(self, reference: _Trouble, cell: Cell, clip: Clip) -> _Trouble:
+        """Return why a cell without reference scores has no verdict.
+
+        Some pictures have no result. There the candidate should refuse in the same words; a matrix
+        that knows it says so with a skip.
+        """
+        if not reference.refusal:
+            return reference
+        candidate = _attempt(partial(self._compute, cell.candidate, cell, clip))
+        if not isinstance(candidate, _Trouble):
+            return replace(reference, reason=f"{reference.reason}; the candidate gives scores")
+        if candidate.refusal == reference.refusal:
+            return _Trouble(Status.ERROR, f"{BOTH_REFUSE}: {reference.refusal}")
+        return replace(candidate, reason=f"{reference.reason}; the candidate: {candidate.reason}")
+
     def _compared(self, cell: Cell, reference: Scores, clip: Clip) -> Comparison:
         candidate = self._compute(cell.candidate, cell, clip)
         comparison = compare.compare(reference, candidate, cell.frames, cell.outputs)
@@ -328,7 +359,8 @@ class _Session:
     def _compute(self, backend: str, cell: Cell, clip: Clip) -> Scores:
         feature = registry.features()[cell.feature]
         options = feature.options.model_validate(dict(cell.options))
-        return self._backends[backend].compute(feature, cell.dialect, options, clip)
+        arithmetic = Arithmetic(cell.dialect, cell.conclusion, self._rcp_table)
+        return self._backends[backend].compute(feature, arithmetic, options, clip)
 
     def _finish(self, result: Result) -> None:
         self._results[result.cell.id] = result
@@ -337,7 +369,8 @@ class _Session:
 
 def _of_reference(trouble: _Trouble, cell: Cell) -> _Trouble:
     """Return trouble of the reference: an ERROR, since nothing can be compared with it."""
-    return _Trouble(Status.ERROR, f"reference {cell.reference}: {trouble.reason}", trouble.detail)
+    reason = f"reference {cell.reference}: {trouble.reason}"
+    return replace(trouble, status=Status.ERROR, reason=reason)
 
 
 def _recorded(cell: Cell, scores: Scores) -> ReferenceScores:
@@ -345,22 +378,36 @@ def _recorded(cell: Cell, scores: Scores) -> ReferenceScores:
     frames = tuple(
         tuple(UNSET if unset else value for value, unset in zip(*row, strict=True)) for row in rows
     )
-    names = (cell.feature, cell.dialect, cell.options_name, cell.fixture)
+    arithmetic = (cell.feature, cell.dialect, cell.conclusion)
+    names = (*arithmetic, cell.options_name, cell.fixture, cell.reference)
     return ReferenceScores(*names, scores.names, frames)
 
 
-def _environment(matrix: Matrix, cells: Iterable[Cell]) -> dict[str, Facts]:
+def _notes(cells: Iterable[Cell], rcp_table: RcpTable | None) -> tuple[str, ...]:
+    """Return what the cells' arithmetic makes every verdict say, each note once."""
+    kinds = dict.fromkeys((cell.feature, cell.dialect, cell.conclusion) for cell in cells)
+    notes: dict[str, None] = {}
+    for name, dialect, conclusion in kinds:
+        arithmetic = Arithmetic(dialect, conclusion, rcp_table)
+        notes |= dict.fromkeys(registry.features()[name].notes(arithmetic))
+    return tuple(notes)
+
+
+def _environment(matrix: Matrix, cells: tuple[Cell, ...]) -> dict[str, Facts]:
     """Return the sections of facts that do not come from backends and fixtures."""
     names = dict.fromkeys(cell.feature for cell in cells)
     features = {name: registry.features()[name] for name in names}
     declared = {"path": str(matrix.path), "sha256": matrix.sha256, "version": str(matrix.version)}
-    return {
+    sections = {
         "gate": environment.gate(),
         "host": environment.host(),
         "matrix": declared,
+        "warnings": matrix.warnings,
+        "names shared by option sets": plan.shared_names(cells),
         **{f"feature {name}": _reference_facts(feature) for name, feature in features.items()},
         "kernels": {name: _kernel_sha256(feature) for name, feature in features.items()},
     }
+    return {title: facts for title, facts in sections.items() if facts}
 
 
 def _reference_facts(feature: Feature) -> Facts:

@@ -22,17 +22,19 @@ from reports.wording import (
     problems,
     shared_id,
     tally,
+    unset_scores,
     with_status,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from gate.model import Result, Run
 
 SHOWN = 20  # groups of failures, errors and skips; the rest is in report.json
+ROWS = 60  # fixtures of a table; with more, those that only passed share a row
 EXAMPLES = 5  # failures in full
 LINES = 3  # of a compiler log or traceback, whose end says most; the reports keep more
 DETAIL = 1_500  # characters of these lines
@@ -67,6 +69,7 @@ def table(run: Run) -> RenderableType:
         *_reasons(run, Status.ERROR),
         *_failures(run),
         *(Text(one_line(problem.sentence), style="bold red") for problem in problems(run)),
+        *(Text(f"Note: {one_line(note)}", style="bold yellow") for note in run.notes),
     )
 
 
@@ -82,6 +85,12 @@ def _grids(run: Run) -> Iterator[RenderableType]:
     sums = tally(list(run.results))
     if sums.nans or sums.unsets:
         yield Text(f"In the reference: {sums.nans} NaN, {counted(sums.unsets, 'UNSET score')}")
+    unset = unset_scores(run)
+    for one in unset[:SHOWN]:
+        where = f"{', '.join(one.fixtures)} ({', '.join(one.arithmetics)})"
+        line = f"UNSET {one.feature} {one.options_name}: {one.sentence} of {where}"
+        yield Text(one_line(line))
+    yield from _more(len(unset) - SHOWN, "more line of UNSET scores")
 
 
 def _grid(title: str, results: list[Result]) -> Table:
@@ -94,17 +103,30 @@ def _grid(title: str, results: list[Result]) -> Table:
         pad_edge=False,
         collapse_padding=True,  # a long fixture and four dialects fit 80 columns
     )
-    dialects = dict.fromkeys(result.cell.dialect for result in results)
+    dialects = dict.fromkeys(result.cell.arithmetic for result in results)
     grid.add_column("fixture", overflow="fold")
     for dialect in dialects:
         grid.add_column(Text(printable(dialect)), overflow="fold")
     rows: dict[str, dict[str, Counter[Status]]] = {}
     for result in results:
         entries = rows.setdefault(result.cell.fixture, {name: Counter() for name in dialects})
-        entries[result.cell.dialect][result.status] += 1
-    for fixture, entries in rows.items():
-        grid.add_row(Text(printable(fixture)), *map(_entry, entries.values()))
+        entries[result.cell.arithmetic][result.status] += 1
+    shown = list(rows) if len(rows) <= ROWS else _not_passed(rows)[:ROWS]
+    for fixture in shown:
+        grid.add_row(Text(printable(fixture)), *map(_entry, rows[fixture].values()))
+    others = [entries for fixture, entries in rows.items() if fixture not in shown]
+    if others:
+        sums = (sum((entries[name] for entries in others), Counter()) for name in dialects)
+        grid.add_row(
+            counted(len(others), "other fixture" if shown else "fixture"), *map(_entry, sums)
+        )
     return grid
+
+
+def _not_passed(rows: Mapping[str, Mapping[str, Counter[Status]]]) -> list[str]:
+    """Return the fixtures with anything but passed cells."""
+    passed = {Status.PASS}
+    return [name for name, row in rows.items() if any(set(c) - passed for c in row.values())]
 
 
 def _entry(counts: Counter[Status]) -> Text:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from gate.model import Status, exact
+from reports.wording import unset_scores
 
 if TYPE_CHECKING:
     from gate.model import Cell, Comparison, Mismatch, ReferenceScores, Result, Run
@@ -28,11 +29,13 @@ def render(run: Run) -> str:
         "matrix": run.matrix,
         "selection": run.selection,
         "missing": run.missing,
+        "notes": run.notes,
         "interrupted": run.interrupted,
         "started": run.started,
         "seconds": run.seconds,
         "environment": {section: dict(facts) for section, facts in run.environment.items()},
         "cells": [_result(result) for result in run.results],
+        "unset": [unset._asdict() for unset in unset_scores(run)],
         "references": [_reference(reference) for reference in run.references],
     }
     return json.dumps(document, allow_nan=False, indent=1) + "\n"

@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from gate.model import Status, counted, decimal, exact, failure_sentence, steps_apart
-from reports.wording import cut, differing, one_line, printable, problems
+from reports.wording import (
+    cut,
+    differing,
+    group_of,
+    one_line,
+    printable,
+    problems,
+    unset_by_group,
+)
 
 if TYPE_CHECKING:
     from gate.model import Mismatch, Result, Run
+    from reports.wording import Unset
 
 LIMIT = 30_000_000  # bytes; GitLab drops larger reports
 BODIES = (20_000, 2_000, 500)  # characters of one testcase's text, the first that fits LIMIT
@@ -32,7 +41,9 @@ def render(run: Run) -> str:
 
 
 def _document(run: Run, body: int) -> str:
-    cases = [*_gate_cases(run), *(_case(run, result, body) for result in run.results)]
+    unset = unset_by_group(run)
+    cases = _gate_cases(run)
+    cases += [_case(run, r, unset.get(group_of(r.cell), []), body) for r in run.results]
     suite = TestSuite(
         "parity-gate", cases, timestamp=printable(run.started), properties=_properties(run)
     )
@@ -42,6 +53,7 @@ def _document(run: Run, body: int) -> str:
 
 def _properties(run: Run) -> dict[str, str]:
     facts = {"verdict": run.verdict, "selection": " ".join(run.selection) or "whole matrix"}
+    facts |= {f"note {number}": note for number, note in enumerate(run.notes, 1)}
     for section, entries in run.environment.items():
         facts |= {f"{section}: {key}": value for key, value in entries.items()}
     return {one_line(key): cut(printable(value), FACT) for key, value in facts.items()}
@@ -58,9 +70,9 @@ def _gate_cases(run: Run) -> list[TestCase]:
     return cases
 
 
-def _case(run: Run, result: Result, body: int) -> TestCase:
+def _case(run: Run, result: Result, unset: list[Unset], body: int) -> TestCase:
     cell = result.cell
-    parts = (cell.feature, cell.dialect, cell.options_name, cell.fixture)
+    parts = (cell.feature, cell.arithmetic, cell.options_name, cell.fixture)
     case = TestCase(
         printable(cell.id),
         printable(".".join(parts)),
@@ -68,7 +80,7 @@ def _case(run: Run, result: Result, body: int) -> TestCase:
         file=printable(run.matrix),
         line=cell.line,
     )
-    message, text = one_line(result.reason, min(body, 1000)), cut(_text(run, result), body)
+    message, text = one_line(result.reason, min(body, 1000)), cut(_text(run, result, unset), body)
     match result.status:
         case Status.PASS:
             case.stdout = text
@@ -81,7 +93,7 @@ def _case(run: Run, result: Result, body: int) -> TestCase:
     return case
 
 
-def _text(run: Run, result: Result) -> str:
+def _text(run: Run, result: Result, unset: list[Unset]) -> str:
     """Return everything essential once more: several consumers show the body only.
 
     It is never empty, because junit-xml drops an element without message and body, and the cell
@@ -95,6 +107,7 @@ def _text(run: Run, result: Result) -> str:
     if result.comparison is not None:
         nans, unsets = result.comparison.nans, result.comparison.unsets
         lines.append(f"{differing(result)}; in the reference: {nans} NaN, {unsets} UNSET")
+        lines += [f"UNSET in the reference: {one.sentence}" for one in unset]
     lines.append(f"repeat: {run.repeat_command(result.cell)}")
     lines += _listing(result)
     if result.detail:

@@ -21,6 +21,7 @@ TEXT = 4_000  # characters of one compiler log or traceback
 NAMED = 20  # cells named of a group that shares a reason
 SUMMARY = 300  # characters of a reason where it is folded
 SLOWEST = 5
+COLUMNS = 60  # of a table; random cells would have one a cell, and every row one mark
 
 MARKS = {Status.PASS: "✅", Status.FAIL: "❌", Status.ERROR: "💥", Status.SKIP: "⏭"}
 
@@ -60,6 +61,7 @@ def render(run: Run) -> str:
             errors=wording.by_reason(wording.with_status(run, Status.ERROR)),
             skips=wording.by_reason(wording.with_status(run, Status.SKIP)),
             groups=wording.by_candidate(run),
+            unset=wording.unset_scores(run),
             slowest=sorted(run.results, key=lambda result: -result.seconds)[:SLOWEST],
         )
         if len(text.encode()) < LIMIT:
@@ -81,6 +83,7 @@ def _environment() -> Environment:
         counted=counted, decimal=decimal, exact=exact, fenced=_fenced, narrow=_narrow
     )
     environment.globals.update(
+        COLUMNS=COLUMNS,
         MARKS=MARKS,
         NAMED=NAMED,
         SUMMARY=SUMMARY,
@@ -133,13 +136,13 @@ def _grid(results: list[Result]) -> Grid:
     for result in results:
         cell = result.cell
         names = (cell.options_name, cell.fixture) if across else (cell.fixture, cell.options_name)
-        rows.setdefault((cell.dialect, names[0]), {})[names[1]] = MARKS[result.status]
+        rows.setdefault((cell.arithmetic, names[0]), {})[names[1]] = MARKS[result.status]
     columns = list(fixtures if across else options)
     return Grid(
         "options" if across else "fixture",
         columns,
         [
-            (dialect, name, [marks.get(column, "") for column in columns])
-            for (dialect, name), marks in rows.items()
+            (arithmetic, name, [marks.get(column, "") for column in columns])
+            for (arithmetic, name), marks in rows.items()
         ],
     )

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from itertools import combinations
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from gate.model import Status, counted
+from gate.model import Status, arithmetic_name, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gate.model import Result, Run
+    from gate.model import Cell, ReferenceScores, Result, Run
 
-_ID_PARTS = attrgetter("feature", "dialect", "options_name", "fixture", "candidate")
-_AXES = ("dialect", "options_name", "candidate")  # the table shows the fixtures
+_GROUP = attrgetter("feature", "dialect", "conclusion", "options_name", "fixture", "reference")
+_ID_PARTS = attrgetter("feature", "arithmetic", "options_name", "fixture", "candidate")
+_AXES = ("arithmetic", "options_name", "candidate")  # the table shows the fixtures
+Group: TypeAlias = tuple[str, ...]
+
 _NOT_PLAIN = re.compile(r"[^\t\n -~]+")
 
 
@@ -161,10 +164,70 @@ def tally(results: list[Result]) -> Tally:
     )
 
 
+class Unset(NamedTuple):
+    """Scores that a reference leaves UNSET, each in `frames` of `of` frames."""
+
+    feature: str
+    options_name: str
+    scores: tuple[str, ...]
+    frames: int
+    of: int
+    arithmetics: tuple[str, ...]  # in each of which it is so
+    fixtures: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Return which scores, and in how many frames."""
+        return f"{', '.join(self.scores)} in {self.frames} of {counted(self.of, 'frame')}"
+
+
+def unset_scores(run: Run) -> list[Unset]:
+    """Return everything that the references leave UNSET, said once for all to which it applies."""
+    arithmetics: dict[Unset, dict[str, None]] = {}
+    for unset in (unset for reference in run.references for unset in _unset_in(reference)):
+        names = arithmetics.setdefault(unset._replace(arithmetics=()), {})
+        names |= dict.fromkeys(unset.arithmetics)
+    fixtures: dict[Unset, tuple[str, ...]] = {}
+    for unset, names in arithmetics.items():
+        shared = unset._replace(arithmetics=tuple(names), fixtures=())
+        fixtures[shared] = fixtures.get(shared, ()) + unset.fixtures
+    return [unset._replace(fixtures=names) for unset, names in fixtures.items()]
+
+
+def unset_by_group(run: Run) -> dict[Group, list[Unset]]:
+    """Return what each reference leaves UNSET, by what its cells share (`group_of`)."""
+    return {_GROUP(reference): _unset_in(reference) for reference in run.references}
+
+
+def group_of(cell: Cell) -> Group:
+    """Return what a cell shares with all that are compared with the same scores."""
+    group: Group = _GROUP(cell)
+    return group
+
+
+def _unset_in(reference: ReferenceScores) -> list[Unset]:
+    by_frames: dict[int, list[str]] = {}
+    for name, values in zip(reference.names, zip(*reference.frames, strict=True), strict=True):
+        by_frames.setdefault(values.count(None), []).append(name)
+    return [
+        Unset(
+            reference.feature,
+            reference.options_name,
+            tuple(scores),
+            frames,
+            len(reference.frames),
+            (arithmetic_name(reference.dialect, reference.conclusion),),
+            (reference.fixture,),
+        )
+        for frames, scores in by_frames.items()
+        if frames
+    ]
+
+
 def reference_seconds(run: Run) -> dict[str, float]:
     """Return the seconds of each reference backend; the candidates of a group share one run."""
     shared = {
-        (c.reference, c.feature, c.dialect, c.options_name, c.fixture): result.reference_seconds
+        (c.reference, c.feature, c.arithmetic, c.options_name, c.fixture): result.reference_seconds
         for result in run.results
         for c in (result.cell,)
     }

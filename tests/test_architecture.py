@@ -24,7 +24,12 @@ MOST_FUNCTION_LINES = 80
 TOLERANCE = re.compile(r"(?<![a-z])(allclose|isclose|approx|rtol|atol)(?![a-z])", re.IGNORECASE)
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root|Users)/")
 
-DRIVERS = {"cupy": "backends/cuda.py", "pyopencl": "backends/opencl.py"}
+DRIVERS = {
+    "cupy": "backends/cuda.py",
+    "imageio_ffmpeg": "backends/libvmaf.py",
+    "pyopencl": "backends/opencl.py",
+}
+CLI = ("gate/cli.py", "gate/terminal.py", "gate/probe.py")
 
 Rule: TypeAlias = Callable[[str, str], list[str]]
 
@@ -72,7 +77,7 @@ def reports_import_only_the_model(path: str, source: str) -> list[str]:
 
 
 def gate_and_reports_meet_only_in_the_cli(path: str, source: str) -> list[str]:
-    if not (path.startswith("gate/") and python_only(path)) or path == "gate/cli.py":
+    if not (path.startswith("gate/") and python_only(path)) or path in CLI:
         return []
     return [name for name in imported(path, source) if within(name, "reports")]
 

@@ -6,5 +6,7 @@
 #define KERNEL __kernel void                // a device entry point
 #define FUNCTION static inline              // a device function
 #define GLOBAL __global                     // pointer into device memory
+#define CONSTANT __constant                 // a table of constants, at file scope
 #define ID(axis) ((int)get_global_id(axis)) // index of the work item, axis 0 to 2
-// Built in: uchar, ushort, uint, as_uint, as_float, fabs.
+// Built in: uchar, ushort, uint, ulong; as_uint, as_float, as_ulong and as_double, which keep the
+// bits; fabs; fma on doubles, a*b+c rounded once.

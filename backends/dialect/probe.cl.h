@@ -14,4 +14,5 @@ KERNEL probe(GLOBAL const float *a, GLOBAL const float *b, GLOBAL const float *c
     narrow[4 * count + i] = (float)wide_a[i];
     narrow[5 * count + i] = as_float(as_uint(fabs(a[i])));
     wide[i] = wide_c[i] + wide_a[i] * wide_b[i];
+    wide[count + i] = fma(wide_a[i], wide_b[i], wide_c[i]);
 }

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 OCLGRIND = "opencl:oclgrind"
 """Checks kernels and is too slow for the tests of every device; its own are test_oclgrind.py."""
 
-DEVICES = [name for name in registry.backend_names() if name not in ("cpu", OCLGRIND)]
+NO_DEVICES = ("cpu", "libvmaf", OCLGRIND)
+
+DEVICES = [name for name in registry.backend_names() if name not in NO_DEVICES]
 
 
 def pytest_configure() -> None:

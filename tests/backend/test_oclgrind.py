@@ -70,7 +70,7 @@ LAUNCH = """
 import sys
 import numpy as np
 from backends import registry
-device = registry.open_backend("opencl:oclgrind")._device
+device = registry.open_backend("opencl:oclgrind").device
 source, floats = sys.argv[1], int(sys.argv[2])
 given, left = device.upload(np.ones(256, np.float32)), device.empty(4 * 256)
 device.compile(source).launch("planted", (64, 4, 1), given, left)
@@ -166,10 +166,11 @@ def test_a_planted_api_error_is_told(tmp_path: Path) -> None:
 TWIN = """
 import sys
 from backends import registry
+from backends.base import Arithmetic
 from backends.features.float_adm import FEATURE, spec
 from stills import noise
-twin = FEATURE.twin(registry.open_backend("opencl:oclgrind")._device, sys.argv[1])
-twin.compute("ieee-single", spec.FloatAdmOptions(), noise(17, 17, 1))
+twin = FEATURE.twin(registry.open_backend("opencl:oclgrind").device, sys.argv[1])
+twin.compute(Arithmetic("ieee-single"), spec.FloatAdmOptions(), noise(17, 17, 1))
 """
 
 

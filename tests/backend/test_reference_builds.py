@@ -16,6 +16,7 @@ from reference_builds import OUTPUTS, compiled, scores_of
 from requirements import absent
 from stills import noise
 
+from backends.base import Arithmetic
 from backends.features.float_adm import FEATURE, _reference, spec
 from backends.features.float_adm.spec import FloatAdmOptions
 
@@ -39,6 +40,8 @@ OPTION_SETS = [
 ]
 
 
+FRAMES = 156  # of smoke.yaml: twelve, under three option sets in four dialects and one more
+
 # The rcpss dialects need the instruction; the reference asks for nothing else.
 DIALECTS = [d for d in spec.DIALECTS if _reference.HAS_RCPSS or not spec.uses_rcpss(d)]
 
@@ -52,12 +55,12 @@ def test_every_build_gives_the_installed_bits(compiler: str, level: str, tmp_pat
     if needed not in CPU:
         pytest.skip(f"this processor has no {needed}")
     library = compiled(tmp_path, compiler, *EXACT, *level.split())
-    assert reference_builds.frames_equal(str(library), str(SMOKE)) == 96
+    assert reference_builds.frames_equal(str(library), str(SMOKE)) == FRAMES
     build, clip = ctypes.CDLL(str(library)), noise(67, 51, 1, 12)
     for chosen in map(FloatAdmOptions.model_validate, OPTION_SETS):
-        for dialect in DIALECTS:
-            installed = FEATURE.reference(dialect, chosen, clip)
-            got = scores_of(build, (clip.ref[0], clip.dist[0]), 12, dialect, chosen)
+        for arithmetic in map(Arithmetic, DIALECTS):
+            installed = FEATURE.reference(arithmetic, chosen, clip)
+            got = scores_of(build, (clip.ref[0], clip.dist[0]), 12, arithmetic, chosen)
             assert got == (installed.values.tobytes(), installed.unset.tobytes())
 
 
@@ -72,8 +75,8 @@ def test_a_build_with_contraction_gives_other_bits(tmp_path: Path) -> None:
     flags = ["-std=c++17", "-O2", "-mfma", "-ffp-contract=fast"]
     build = ctypes.CDLL(str(compiled(tmp_path, "g++", *flags)))
     clip, chosen = noise(67, 51, 1), FloatAdmOptions(debug=True)
-    got, _ = scores_of(build, (clip.ref[0], clip.dist[0]), 8, "ieee-double", chosen)
-    assert got != FEATURE.reference("ieee-double", chosen, clip).values.tobytes()
+    got, _ = scores_of(build, (clip.ref[0], clip.dist[0]), 8, Arithmetic("ieee-double"), chosen)
+    assert got != FEATURE.reference(Arithmetic("ieee-double"), chosen, clip).values.tobytes()
 
 
 def sanitized(
@@ -102,7 +105,7 @@ def sanitized(
 def test_sanitizers_find_nothing_on_the_smoke_matrix(tmp_path: Path) -> None:
     ended = sanitized(tmp_path)
     assert ended.returncode == 0, ended.stderr[-2000:]
-    assert ended.stdout == "96 frames equal\n"
+    assert ended.stdout == f"{FRAMES} frames equal\n"
     assert ended.stderr == ""
 
 
@@ -123,8 +126,10 @@ def test_arrays_that_would_be_copied_are_refused() -> None:
             picture,
             8,
             FloatAdmOptions().model_dump(),
-            rcpss=False,
+            division=_reference.Division.ieee,
+            table=None,
             double_weights=False,
+            vmafx_conclusion=False,
             threads=1,
             scores=scores,  # type: ignore[arg-type] # the wrong dtype is the point
             unset=unset,
@@ -142,8 +147,9 @@ picture = np.random.default_rng(1).integers(0, 256, (64, 33, 33), np.uint8)
 scores, unset = np.full((64, 18), -1.0), np.zeros((64, 18), np.bool_)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20),) * 2)  # a dozen stacks
-_reference.compute(picture, picture[::-1].copy(), 8, FloatAdmOptions().model_dump(), rcpss=False,
-                   double_weights=False, threads=64, scores=scores, unset=unset)
+_reference.compute(picture, picture[::-1].copy(), 8, FloatAdmOptions().model_dump(),
+                   division=_reference.Division.ieee, table=None, double_weights=False,
+                   vmafx_conclusion=False, threads=64, scores=scores, unset=unset)
 assert (scores[:, 0] > 0).all()
 print("every score")
 """

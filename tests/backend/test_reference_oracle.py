@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import float_adm_oracle as oracle
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stills import Clip
 
 from backends import reciprocal
+from backends.base import CONCLUSIONS, Arithmetic, Refused
 from backends.features.float_adm import FEATURE, spec
 from backends.features.float_adm.spec import FloatAdmOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backends.base import Backend, Scores
 
 SETTINGS = settings(
@@ -42,6 +47,7 @@ OPTIONS = st.fixed_dictionaries(
         "adm_csf_mode": st.integers(0, 9),
         "adm_bypass_cm": st.integers(0, 1),
         "adm_adm3_apply_hm": st.booleans(),
+        "adm_p_norm": st.one_of(st.sampled_from([1.0, 2.0, 4.5, 20.0]), six_digits(1, 20)),
         "adm_dlm_weight": six_digits(0, 1),
         "adm_min_val": six_digits(0, 1),
         "adm_skip_aim_scale": st.integers(0, 3),
@@ -52,7 +58,6 @@ OPTIONS = st.fixed_dictionaries(
         "adm_f2s2": weight,
     },
 )
-P_NORMS = st.one_of(st.just(3.0), six_digits(1, 20))
 
 
 @st.composite
@@ -77,18 +82,39 @@ def pairs(draw: st.DrawFn) -> Clip:
     return Clip(ref.astype(dtype)[None], dist.astype(dtype)[None], depth)
 
 
-def different_from_oracle(
-    scores: Scores, pair: Clip, dialect: str, options: FloatAdmOptions
-) -> list[str]:
-    """Return the scores whose bits are not the oracle's; any NaN equals any NaN."""
-    expected = oracle.frame(
+def expected_of(
+    pair: Clip, arithmetic: Arithmetic, options: FloatAdmOptions
+) -> dict[str, float | None]:
+    table = arithmetic.rcp_table or reciprocal.host_table()
+    return oracle.frame(
         pair.ref[0],
         pair.dist[0],
         pair.bit_depth,
         options.model_dump(),
-        table=reciprocal.host_table() if spec.uses_rcpss(dialect) else None,
-        weights="double" if spec.double_weights(dialect) else "single",
+        table=table.bits if spec.uses_rcpss(arithmetic.dialect) else None,
+        weights="double" if spec.double_weights(arithmetic.dialect) else "single",
+        vmafx=arithmetic.conclusion == "vmafx",
     )
+
+
+def different_from_oracle(
+    compute: Callable[[Arithmetic, FloatAdmOptions, Clip], Scores],
+    pair: Clip,
+    arithmetic: Arithmetic,
+    options: FloatAdmOptions,
+) -> list[str]:
+    """Return the scores whose bits are not the oracle's; any NaN equals any NaN.
+
+    A frame with a score that is not finite must be refused where the conclusion is vmafx.
+    """
+    expected = expected_of(pair, arithmetic, options)
+    if arithmetic.conclusion == "vmafx" and not all(
+        v is not None and math.isfinite(v) for v in expected.values()
+    ):
+        with pytest.raises(Refused, match="the conclusion vmafx refuses"):
+            compute(arithmetic, options, pair)
+        return []
+    scores = compute(arithmetic, options, pair)
     assert len(expected) == scores.values.size == 18
     wrong = []
     columns = zip(scores.names, expected.values(), scores.values[0], scores.unset[0], strict=True)
@@ -103,21 +129,29 @@ def different_from_oracle(
     return wrong
 
 
-@settings(SETTINGS, max_examples=300)
-@given(pair=pairs(), dialect=st.sampled_from(spec.DIALECTS), chosen=OPTIONS, p_norm=P_NORMS)
+TABLES = st.sampled_from([None, *reciprocal.shipped().values()])
+ARITHMETICS = st.builds(
+    Arithmetic, st.sampled_from(spec.DIALECTS), st.sampled_from(CONCLUSIONS), TABLES
+)
+
+
+@settings(SETTINGS, max_examples=400)
+@given(pair=pairs(), arithmetic=ARITHMETICS, chosen=OPTIONS)
 def test_reference_equals_the_oracle(
-    pair: Clip, dialect: str, chosen: dict[str, Any], p_norm: float
-) -> None:
-    options = FloatAdmOptions.model_validate({**chosen, "adm_p_norm": p_norm})
-    scores = FEATURE.reference(dialect, options, pair)
-    assert different_from_oracle(scores, pair, dialect, options) == []
-
-
-@settings(SETTINGS, max_examples=200)
-@given(pair=pairs(), dialect=st.sampled_from(spec.DIALECTS), chosen=OPTIONS)
-def test_twin_equals_the_oracle(
-    device_backend: Backend, pair: Clip, dialect: str, chosen: dict[str, Any]
+    pair: Clip, arithmetic: Arithmetic, chosen: dict[str, Any]
 ) -> None:
     options = FloatAdmOptions.model_validate(chosen)
-    scores = device_backend.compute(FEATURE, dialect, options, pair)
-    assert different_from_oracle(scores, pair, dialect, options) == []
+    assert different_from_oracle(FEATURE.reference, pair, arithmetic, options) == []
+
+
+@settings(SETTINGS, max_examples=300)
+@given(pair=pairs(), arithmetic=ARITHMETICS, chosen=OPTIONS)
+def test_twin_equals_the_oracle(
+    device_backend: Backend, pair: Clip, arithmetic: Arithmetic, chosen: dict[str, Any]
+) -> None:
+    options = FloatAdmOptions.model_validate(chosen)
+
+    def compute(arithmetic: Arithmetic, options: FloatAdmOptions, pair: Clip) -> Scores:
+        return device_backend.compute(FEATURE, arithmetic, options, pair)
+
+    assert different_from_oracle(compute, pair, arithmetic, options) == []

@@ -59,6 +59,9 @@ class FakeFeature:
     def options_name(self, _: base.Options) -> str:
         return "default"
 
+    def notes(self, _: base.Arithmetic) -> tuple[str, ...]:
+        return ()
+
     def reference_facts(self) -> Mapping[str, str]:
         return {"compiler": "cc 1"}
 
@@ -76,9 +79,9 @@ class FakeBackend:
         return {"device": f"device of {self.name}"}
 
     def compute(
-        self, feature: base.Feature, dialect: str, options: base.Options, clip: Clip
+        self, feature: base.Feature, arithmetic: base.Arithmetic, options: base.Options, clip: Clip
     ) -> Scores:
-        del feature, dialect, options, clip
+        del feature, arithmetic, options, clip
         if self.error:
             raise self.error
         return scores(self.value)

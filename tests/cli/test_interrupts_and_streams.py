@@ -14,7 +14,7 @@ import pytest
 from planting import CANDIDATE
 
 from gate import cli, runner
-from gate.cli import _one_interrupt
+from gate.terminal import one_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ def test_an_interrupt_while_reports_are_written_waits_for_them(
 
 def test_signals_have_their_handlers_back_after_a_run() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with _one_interrupt() as ignore:
+    with one_interrupt() as ignore:
         assert signal.getsignal(signal.SIGINT) is not before
         ignore()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -84,6 +84,19 @@ def test_a_missing_score_is_an_error(pocl: Backend) -> None:
     assert "adm_den_scale3" in result.reason
 
 
+def test_a_swapped_suffix_is_an_error(pocl: Backend) -> None:
+    """Scores of one instance under the names of another would be compared with the wrong ones."""
+
+    def swapped(scores: Scores) -> Scores:
+        names = tuple(name.replace("_egl_1.2", "_egl_1") for name in scores.names)
+        return Scores(names, scores.values, scores.unset)
+
+    cell = "float_adm/ieee-double/debug_egl_1.2/bbb_63x65_420p8"
+    result = the_one_result(Planted(pocl, "suffix", scores=swapped), cell, ExitCode.ERROR)
+    assert result.status is Status.ERROR
+    assert "score adm2_egl_1.2, aim_egl_1.2" in result.reason
+
+
 def test_scores_left_from_the_cell_before_fail(pocl: Backend) -> None:
     """A stale buffer has the right shape; only its bits give it away."""
     kept: list[Scores] = []

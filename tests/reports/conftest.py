@@ -23,6 +23,7 @@ def _cell(fixture: str = "bbb_576x324_420p8", candidate: str = "cuda", **others:
     cell = Cell(
         feature="float_adm",
         dialect="rcpss-double",
+        conclusion="netflix",
         options_name="egl_1.2",
         fixture=fixture,
         candidate=candidate,
@@ -103,13 +104,16 @@ def build_run() -> BuildRun:
                 ReferenceScores(
                     "float_adm",
                     "rcpss-double",
+                    "netflix",
                     "egl_1.2",
                     "bbb_576x324_420p8",
+                    "cpu",
                     ("adm2", "aim", "adm3"),
                     ((0.1, -0.0, None), (math.nan, math.inf, -math.inf)),
                 ),
             ),
             missing=(),
+            notes=(),
             command="parity-gate run matrices/pr.yaml",
             environment={
                 "host": {"processor": "Some <CPU> | 3 GHz", "C library": "glibc 2.36"},

@@ -248,6 +248,30 @@ def test_nan_and_unset_are_counted(build_run: BuildRun, passed: Result, failed: 
     assert "In the reference" not in _print(build_run(failed))
 
 
+def test_unset_scores_are_named(build_run: BuildRun, passed: Result) -> None:
+    line = "UNSET float_adm egl_1.2: adm3 in 1 of 2 frames of bbb_576x324_420p8 (rcpss-double)\n"
+    assert line in _print(build_run(passed))
+    assert "UNSET float_adm" not in _print(build_run(passed, references=()))
+
+
+@pytest.mark.parametrize(("number", "told"), [(19, 0), (20, 0), (21, 1)])
+def test_long_list_of_unset_scores_says_how_many_more(
+    number: int, told: int, build_run: BuildRun
+) -> None:
+    run = build_run()
+    (reference,) = run.references
+    many = tuple(replace(reference, options_name=f"o{n}") for n in range(number))
+    text = _print(replace(run, references=many))
+    assert text.count("UNSET float_adm ") == min(number, 20)
+    assert text.count("and 1 more line of UNSET scores, in report.json") == told
+
+
+def test_notes_are_told(build_run: BuildRun, passed: Result) -> None:
+    text = _print(build_run(passed, notes=("[b]a table[/b] is replayed\x1b",)))
+    assert text.endswith("\nNote: [b]a table[/b] is replayed\\x1b\n")
+    assert "Note:" not in _print(build_run(passed))
+
+
 def test_one_unset_score_has_no_plural(build_run: BuildRun, passed: Result) -> None:
     single = replace(passed, comparison=Comparison(84, 0, 1, ()))
     assert "In the reference: 0 NaN, 1 UNSET score\n" in _print(build_run(single))
@@ -265,3 +289,38 @@ def test_every_status_has_its_own_mark() -> None:
     marks = [mark for mark, _ in console.MARKS.values()]
     assert set(console.MARKS) == set(Status)
     assert len(set(marks)) == len(Status)
+
+
+def test_of_very_many_fixtures_those_that_only_passed_share_a_row(
+    build_run: BuildRun, build_cell: BuildCell
+) -> None:
+    red = {7: Status.FAIL, 50: Status.ERROR}
+    results = [
+        Result(build_cell(f"f{number}"), red.get(number, Status.PASS))
+        for number in range(console.ROWS + 1)
+    ]
+    lines = [line.split() for line in _print(build_run(*results)).splitlines()]
+    assert lines[3:6] == [
+        ["f7", "✗", "1"],
+        ["f50", "!", "1"],
+        ["59", "other", "fixtures", "✓", "59"],
+    ]
+    lines = [line.split() for line in _print(build_run(*results[:-1])).splitlines()]
+    assert lines[3] == ["f0", "✓", "1"]
+
+
+def test_very_many_fixtures_that_passed_are_one_row(
+    build_run: BuildRun, build_cell: BuildCell
+) -> None:
+    cells = [build_cell(f"f{number}") for number in range(console.ROWS + 1)]
+    lines = _print(build_run(*(Result(cell, Status.PASS) for cell in cells))).splitlines()
+    assert lines[3].split() == ["61", "fixtures", "✓", "61"]
+
+
+def test_very_many_red_fixtures_are_cut_with_their_counts(
+    build_run: BuildRun, build_cell: BuildCell
+) -> None:
+    cells = [build_cell(f"f{number}") for number in range(console.ROWS + 5)]
+    lines = _print(build_run(*(Result(cell, Status.ERROR) for cell in cells))).splitlines()
+    assert lines[2 + console.ROWS].split() == [f"f{console.ROWS - 1}", "!", "1"]
+    assert lines[3 + console.ROWS].split() == ["5", "other", "fixtures", "!", "5"]

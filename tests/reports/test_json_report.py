@@ -81,6 +81,33 @@ def test_references_are_exact(run: Run) -> None:
     ]
 
 
+def test_unset_scores_are_named(run: Run) -> None:
+    assert _document(run)["unset"] == [
+        {
+            "feature": "float_adm",
+            "options_name": "egl_1.2",
+            "scores": ["adm3"],
+            "frames": 1,
+            "of": 2,
+            "arithmetics": ["rcpss-double"],
+            "fixtures": ["bbb_576x324_420p8"],
+        }
+    ]
+
+
+def test_conclusions_references_and_notes_are_kept(
+    build_run: BuildRun, build_cell: BuildCell
+) -> None:
+    result = Result(build_cell(conclusion="vmafx"), Status.PASS)
+    document = _document(build_run(result, notes=("a table is replayed",)))
+    (cell,), (reference,) = document["cells"], document["references"]
+    assert (cell["dialect"], cell["conclusion"]) == ("rcpss-double", "vmafx")
+    assert cell["id"] == "float_adm/rcpss-double+vmafx/egl_1.2/bbb_576x324_420p8/cuda"
+    assert (reference["conclusion"], reference["reference"]) == ("netflix", "cpu")
+    assert document["notes"] == ["a table is replayed"]
+    assert document["verdict"].endswith(", a table is replayed")
+
+
 def test_cell_without_comparison_holds_null(run: Run) -> None:
     cells = _document(run)["cells"]
     assert [cell["comparison"] is None for cell in cells] == [False, False, True, True]

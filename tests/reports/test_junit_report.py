@@ -84,6 +84,7 @@ def test_failure_body_repeats_everything_essential(build_run: BuildRun, failed: 
         "FAIL float_adm/rcpss-double/egl_1.2/bbb_576x324_420p8/cuda",
         "frame 3 adm2: 0x1.de3b6cp-1 expected 0x1.de3b6ep-1 (-1 ulp32), 4 of 84 scores",
         "4 of 84 scores differ, in 2 of 12 frames; in the reference: 0 NaN, 0 UNSET",
+        "UNSET in the reference: adm3 in 1 of 2 frames",
         f"repeat: parity-gate run matrices/pr.yaml --cell {failed.cell.id}",
         (
             "frame 3 adm2: candidate 0x1.de3b6cp-1 = 0.9340471029281616, "
@@ -119,6 +120,50 @@ def test_environment_is_in_the_properties(run: Run) -> None:
     assert properties["host: C library"] == "glibc 2.36"
     assert properties["candidate cuda: device"] == "NVIDIA H200"
     assert properties["verdict"] == run.verdict
+
+
+def test_notes_are_in_the_properties_under_names_that_stay(build_run: BuildRun) -> None:
+    suite = _suite(build_run(notes=("table of <another>", "fallback\x1b")))
+    properties = {p.attrib["name"]: p.attrib["value"] for p in suite.iter("property")}
+    assert properties["note 1"] == "table of <another>"
+    assert properties["note 2"] == r"fallback\x1b"
+
+
+def test_passed_cell_names_the_unset_scores_of_its_own_reference(
+    build_run: BuildRun, passed: Result, build_cell: BuildCell
+) -> None:
+    cells = [
+        build_cell(),
+        build_cell(conclusion="vmafx"),
+        build_cell(dialect="ieee-single"),
+        build_cell("other"),
+        build_cell(options_name="default"),
+        build_cell(reference="libvmaf", candidate="cpu"),
+    ]
+    run = build_run(*(replace(passed, cell=cell) for cell in cells))
+    (reference,) = run.references
+    frames = ((None, 1.0, 2.0), (None, 1.0, None))
+    others = replace(reference, reference="libvmaf", names=("a", "b", "c"), frames=frames)
+    cases = _cases(replace(run, references=(reference, others))).values()
+    lines = [
+        [line for line in (_only(case).text or "").splitlines() if line.startswith("UNSET")]
+        for case in cases
+    ]
+    assert lines == [
+        ["UNSET in the reference: adm3 in 1 of 2 frames"],
+        *[[]] * 4,
+        [
+            "UNSET in the reference: a in 2 of 2 frames",
+            "UNSET in the reference: c in 1 of 2 frames",
+        ],
+    ]
+
+
+def test_a_conclusion_is_part_of_both_names(build_run: BuildRun, passed: Result) -> None:
+    cell = replace(passed.cell, conclusion="vmafx")
+    (case,) = _cases(build_run(replace(passed, cell=cell))).values()
+    assert case.attrib["name"] == "float_adm/rcpss-double+vmafx/egl_1.2/noise_17x17_420p8/cuda"
+    assert case.attrib["classname"] == "float_adm.rcpss-double+vmafx.egl_1.2.noise_17x17_420p8"
 
 
 def test_skip_says_its_reason(build_run: BuildRun, passed: Result, skipped: Result) -> None:

@@ -77,7 +77,7 @@ def test_table_has_a_mark_for_every_cell(build_run: BuildRun, build_cell: BuildC
     ]
     rows = Page(markdown.render(build_run(*results))).rows
     assert rows[:3] == [
-        ["dialect", "options", "a", "b"],
+        ["arithmetic", "options", "a", "b"],
         ["rcpss-double", "default", "✅", "❌"],
         ["rcpss-double", "egl_1", "💥", ""],
     ]
@@ -86,7 +86,17 @@ def test_table_has_a_mark_for_every_cell(build_run: BuildRun, build_cell: BuildC
 def test_longer_axis_goes_down(build_run: BuildRun, build_cell: BuildCell) -> None:
     results = [Result(build_cell(name), Status.PASS) for name in ("a", "b", "c")]
     rows = Page(markdown.render(build_run(*results))).rows
-    assert rows[:2] == [["dialect", "fixture", "egl_1.2"], ["rcpss-double", "a", "✅"]]
+    assert rows[:2] == [["arithmetic", "fixture", "egl_1.2"], ["rcpss-double", "a", "✅"]]
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(60, True), (61, False)])
+def test_a_table_that_nobody_can_read_is_left_out_with_a_sentence(
+    build_run: BuildRun, build_cell: BuildCell, columns: int, *, shown: bool
+) -> None:
+    cells = [build_cell(f"f{n}", options_name=f"o{n}") for n in range(columns)]
+    text = markdown.render(build_run(*(Result(cell, Status.PASS) for cell in cells)))
+    assert any("f0" in row for row in Page(text).rows) is shown
+    assert ("the table is too large for this report" in text) is not shown
 
 
 def test_each_candidate_has_its_table(build_run: BuildRun, build_cell: BuildCell) -> None:
@@ -217,6 +227,61 @@ def test_compared_counts_nan_and_unset(build_run: BuildRun, passed: Result) -> N
     assert ["float_adm on cuda", "1 of 1", "84", "0", "3", "7", "1.2"] in rows
     assert ["reference cpu", "", "", "", "", "", "0.5"] in rows
     assert [passed.cell.id, "1.25"] in rows
+
+
+UNSET_HEADER = ["UNSET in the reference", "options", "fixtures", "scores", "frames"]
+
+
+def test_unset_scores_are_named(build_run: BuildRun, passed: Result) -> None:
+    rows = Page(markdown.render(build_run(passed))).rows
+    row = ["float_adm rcpss-double", "egl_1.2", "bbb_576x324_420p8", "adm3", "1 of 2"]
+    assert rows[rows.index(UNSET_HEADER) + 1] == row
+    none = Page(markdown.render(build_run(passed, references=()))).rows
+    assert UNSET_HEADER not in none
+
+
+@pytest.mark.parametrize(("number", "told"), [(199, 0), (200, 0), (201, 1)])
+def test_long_list_of_unset_scores_says_how_many_more(
+    number: int, told: int, build_run: BuildRun, passed: Result
+) -> None:
+    run = build_run(passed)
+    (reference,) = run.references
+    many = tuple(replace(reference, options_name=f"o{n}") for n in range(number))
+    text = markdown.render(replace(run, references=many))
+    assert text.count("| adm3 | 1 of 2 |") == min(number, 200)
+    assert text.count("1 more row, in report.json") == told
+
+
+def test_report_of_many_unset_scores_with_long_names_fits_a_step_summary(
+    build_run: BuildRun, passed: Result
+) -> None:
+    run = build_run(passed)
+    (reference,) = run.references
+    names = tuple(f"{n:|<255}" for n in range(18))
+    frames = ((None,) * 18,)
+    many = tuple(
+        replace(
+            reference, options_name=f"{n:|<248}", fixture=f"f{n}" * 20, names=names, frames=frames
+        )
+        for n in range(500)
+    )
+    text = markdown.render(replace(run, references=many))
+    assert len(text.encode()) < 1024 * 1024
+    assert "more rows, in report.json" in text
+
+
+def test_notes_stand_below_the_verdict(build_run: BuildRun, passed: Result) -> None:
+    text = markdown.render(build_run(passed, notes=("table of *another*", "fallback")))
+    lines = text.splitlines()
+    assert lines[0].endswith("table of &#42;another&#42;, fallback")
+    assert lines[2:4] == ["- ⚠ table of &#42;another&#42;", "- ⚠ fallback"]
+    assert "⚠" not in markdown.render(build_run(passed))
+
+
+def test_a_conclusion_has_its_own_row(build_run: BuildRun, build_cell: BuildCell) -> None:
+    cells = [build_cell("a", conclusion=name) for name in ("netflix", "vmafx")]
+    rows = Page(markdown.render(build_run(*(Result(c, Status.PASS) for c in cells)))).rows
+    assert [row[0] for row in rows[:3]] == ["arithmetic", "rcpss-double", "rcpss-double+vmafx"]
 
 
 def test_empty_run_says_so(build_run: BuildRun) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -175,6 +176,43 @@ def test_largest_group_comes_first(build_run: BuildRun, build_cell: BuildCell) -
     green = Result(build_cell(options_name="c"), Status.PASS)
     groups = wording.by_guilty_axes(build_run(*red, green))
     assert [len(group) for group in groups] == [2, 1]
+
+
+def test_unset_scores_are_said_once_for_all_to_which_they_apply(build_run: BuildRun) -> None:
+    run = build_run()
+    (reference,) = run.references
+    references = [
+        replace(reference, fixture=fixture, dialect=dialect)
+        for fixture in ("f0", "f1")
+        for dialect in ("rcpss-double", "ieee-double")
+    ]
+    references += [
+        replace(reference, fixture="f2", conclusion="vmafx"),
+        replace(reference, fixture="f0", reference="libvmaf"),  # is already said
+        replace(reference, fixture="f3", frames=((None, 0.0, None), (None, 0.0, 1.0))),
+    ]
+    found = wording.unset_scores(replace(run, references=tuple(references)))
+    assert [(u.scores, u.frames, u.arithmetics, u.fixtures) for u in found] == [
+        (("adm3",), 1, ("rcpss-double", "ieee-double"), ("f0", "f1")),
+        (("adm3",), 1, ("rcpss-double+vmafx",), ("f2",)),
+        (("adm2",), 2, ("rcpss-double",), ("f3",)),
+        (("adm3",), 1, ("rcpss-double",), ("f3",)),
+    ]
+    assert found[2].sentence == "adm2 in 2 of 2 frames"
+
+
+def test_scores_that_are_all_set_are_not_said(build_run: BuildRun) -> None:
+    run = build_run()
+    (reference,) = run.references
+    whole = replace(reference, frames=((math.nan, 0.0, -0.0),))
+    assert wording.unset_scores(replace(run, references=(whole,))) == []
+
+
+def test_a_conclusion_other_than_the_default_stays_apart(build_cell: BuildCell) -> None:
+    cells = [build_cell(conclusion=name) for name in ("netflix", "vmafx")]
+    results = [Result(cell, Status.SKIP, "why") for cell in cells]
+    assert wording.shared_id(results) == "float_adm/*/egl_1.2/bbb_576x324_420p8/cuda"
+    assert wording.shared_id(results[1:]).startswith("float_adm/rcpss-double+vmafx/")
 
 
 def test_reference_time_is_counted_once_for_all_candidates(

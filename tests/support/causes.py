@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from planting import CANDIDATE, Planted, run_gate
 
-from backends import reciprocal, registry
+from backends import c_library, registry
 from backends.features.float_adm import conclusion, twin
 from backends.features.float_adm.weights import band_weights
 from gate.model import Status
@@ -22,7 +22,9 @@ from gate.model import Status
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from backends.base import Backend
+    from numpy.typing import NDArray
+
+    from backends.base import Arithmetic, Backend
     from backends.features.float_adm.spec import FloatAdmOptions
 
 
@@ -60,14 +62,34 @@ def other_weights(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(twin, "band_weights", swapped)
 
 
+def a_step_off(patch: pytest.MonkeyPatch) -> None:
+    def stepped(
+        scale: int, options: FloatAdmOptions, *, double: bool
+    ) -> tuple[np.float32, np.float32]:
+        hv, d = band_weights(scale, options, double=double)
+        return np.nextafter(hv, np.float32(np.inf)) if scale == 2 else hv, d
+
+    patch.setattr(twin, "band_weights", stepped)
+
+
 def root_in_doubles(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusion, "_powf", lambda: lambda x, _: math.pow(x, 1 / 3))
+    def power(values: NDArray[np.float32], _: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.array([math.pow(value, 1 / 3) for value in values], np.float32)
+
+    patch.setattr(c_library, "powf", power)
 
 
 def wrong_entry(patch: pytest.MonkeyPatch) -> None:
-    table = reciprocal.host_table().copy()
-    table[1696] ^= 1 << 16  # a wrong step or two would vanish: the Newton step squares its error
-    patch.setattr(reciprocal, "host_table", lambda: table)
+    right = twin.reciprocal_division
+
+    def spoiled(arithmetic: Arithmetic) -> tuple[np.int32, NDArray[np.uint32]]:
+        division, table = right(arithmetic)
+        bits = table.copy()
+        # a wrong step or two would vanish: the Newton step squares its error
+        bits[1696:1697] ^= 1 << 16
+        return division, bits
+
+    patch.setattr(twin, "reciprocal_division", spoiled)
 
 
 def wide_floor(patch: pytest.MonkeyPatch) -> None:
@@ -198,7 +220,7 @@ const double limit = (double)(value * (float)gain_limit);
     Cause(
         "IEEE quotient for the estimate",
         ("float_adm/rcpss-*/debug/noise_17x17_8", "float_adm/rcpss-*/debug/noise_32x32_12"),
-        (("if (rcpss) {", "if (0) {"),),
+        (("if (division > 0) {", "if (0) {"),),
     ),
     Cause(
         "one wrong entry in the reciprocal table",
@@ -209,6 +231,11 @@ const double limit = (double)(value * (float)gain_limit);
         "weights of the other precision",
         ("float_adm/ieee-*/debug/bbb_63x65_420p8",),
         patch=other_weights,
+    ),
+    Cause(
+        "one weight off by one step",
+        ("float_adm/ieee-*/debug/bbb_63x65_420p8", "float_adm/ieee-*/debug_apn_2.5/city_322x182_*"),
+        patch=a_step_off,
     ),
     Cause(
         "root as fp64 pow",

@@ -278,8 +278,25 @@ def scale_sums(
     return pool(num, p, noise), pool(den, p, noise), pool(aim, p, 0.0)
 
 
+def hm(score: float, aim: float, *, vmafx: bool) -> float:
+    if vmafx and score + aim == 0:
+        return 0.0
+    return float(D(2 * score * aim) / D(score + aim))
+
+
+def ratio(num: np.float32, den: np.float32, *, vmafx: bool) -> float:
+    if vmafx and float(num) == 0.0 and float(den) == 0.0:
+        return 1.0
+    return float(D(num) / D(den))
+
+
 def conclude(
-    sums: Sequence[tuple[np.float32, ...]], width: int, height: int, o: Mapping[str, Any]
+    sums: Sequence[tuple[np.float32, ...]],
+    width: int,
+    height: int,
+    o: Mapping[str, Any],
+    *,
+    vmafx: bool,
 ) -> dict[str, float | None]:
     num = den = aim_num = aim_den = 0.0
     for scale, (n, d, a) in enumerate(sums):
@@ -292,18 +309,23 @@ def conclude(
     score: float = 1.0
     aim: float | None = None
     adm3: float | None = None
-    if den != 0.0:
+    if den == 0.0 and vmafx:
+        aim = 1.0
+    elif den != 0.0:
         q = float(D(aim_num) / D(aim_den))
         aim = q if q < 1.0 else 1.0  # noqa: FURB136 - a NaN must become 1
         score = float(D(num) / D(den))
+    if aim is not None:
         weight, least = o["adm_dlm_weight"], o["adm_min_val"]
         if o["adm_adm3_apply_hm"]:
-            v = float(D(2 * score * aim) / D(score + aim))
+            v = hm(score, aim, vmafx=vmafx)
         else:
             v = score * weight + (1 - aim) * (1 - weight)
         adm3 = v if v > least else least  # noqa: FURB136 - a NaN must become the least
     out: dict[str, float | None] = {"adm2": score, "aim": aim, "adm3": adm3}
-    out.update({f"adm_scale{i}": float(D(n) / D(d)) for i, (n, d, _) in enumerate(sums)})
+    out.update({f"adm_scale{i}": ratio(n, d, vmafx=vmafx) for i, (n, d, _) in enumerate(sums)})
+    if vmafx and o["adm_skip_scale0"]:
+        out["adm_scale0"] = 0.0
     out.update({"adm": score, "adm_num": num, "adm_den": den})
     for i, (n, d, _) in enumerate(sums):
         out[f"adm_num_scale{i}"] = float(n)
@@ -319,10 +341,12 @@ def frame(
     *,
     table: Table | None,
     weights: str,
+    vmafx: bool = False,
 ) -> dict[str, float | None]:
     """Return the 18 scores of a frame in libvmaf's order; None is UNSET.
 
-    `table` is the reciprocal estimate of the dialects rcpss-*, None means IEEE quotients.
+    `table` is the reciprocal estimate of the dialects rcpss-*, None means IEEE quotients; `vmafx`
+    ends the frame by VMAFx's rules instead of Netflix's.
     """
     with np.errstate(all="ignore"):
         x, y = to_float(ref, bit_depth), to_float(dist, bit_depth)
@@ -336,4 +360,4 @@ def frame(
             sums.append(
                 scale_sums(ref_bands, dist_bands, band_weights(scale, o, weights), o, table)
             )
-        return conclude(sums, ref.shape[1], ref.shape[0], o)
+        return conclude(sums, ref.shape[1], ref.shape[0], o, vmafx=vmafx)

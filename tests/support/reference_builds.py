@@ -13,14 +13,33 @@ from pathlib import Path
 
 import numpy as np
 
-from backends.base import Luma
-from backends.features.float_adm import FEATURE, spec
+from backends.base import Arithmetic, Luma
+from backends.features.float_adm import FEATURE, _reference, spec
 from backends.features.float_adm.spec import FloatAdmOptions
 from gate import matrix, plan
 from gate.fixtures import open_fixture
 
 OUTPUTS = 18
+IEEE = _reference.Division.ieee
 SOURCES = Path(__file__).parents[2] / "backends/features/float_adm/reference"
+
+
+class Dialect(ctypes.Structure):
+    """float_adm::Dialect, field by field."""
+
+    _fields_ = [
+        ("division", ctypes.c_int),
+        ("table", ctypes.c_void_p),
+        ("double_weights", ctypes.c_int),
+        ("vmafx_conclusion", ctypes.c_int),
+    ]
+
+    @classmethod
+    def of(cls, arithmetic: Arithmetic) -> Dialect:
+        """Return the arithmetic on this processor."""
+        dialect = arithmetic.dialect
+        division = _reference.Division.instruction if spec.uses_rcpss(dialect) else IEEE
+        return cls(division.value, None, spec.double_weights(dialect), spec.vmafx(arithmetic))
 
 
 class Options(ctypes.Structure):
@@ -76,7 +95,7 @@ def scores_of(
     build: ctypes.CDLL,
     pair: tuple[Luma, Luma],
     bit_depth: int,
-    dialect: str,
+    arithmetic: Arithmetic,
     chosen: FloatAdmOptions,
 ) -> tuple[bytes, bytes]:
     """Return the 18 scores of one frame (height, width) and what is unset, as bytes."""
@@ -89,8 +108,7 @@ def scores_of(
         ref.shape[0],
         bit_depth,
         ctypes.byref(Options.of(chosen)),
-        spec.uses_rcpss(dialect),
-        spec.double_weights(dialect),
+        ctypes.byref(Dialect.of(arithmetic)),
         scores,
         unset,
     )
@@ -104,14 +122,15 @@ def frames_equal(library: str, path: str) -> int:
         The number of frames compared; the first difference ends the program.
     """
     build, declared, frames = ctypes.CDLL(library), matrix.load(Path(path)), 0
-    cells = {(c.fixture, c.dialect, c.options_name): c for c in plan.plan(declared)}
+    cells = {(c.fixture, c.arithmetic, c.options_name): c for c in plan.plan(declared)}
     for cell in cells.values():
         chosen = FloatAdmOptions.model_validate({**cell.options, "debug": True})
         with open_fixture(cell.fixture, declared.fixtures[cell.fixture], Path(path).parent) as clip:
-            installed = FEATURE.reference(cell.dialect, chosen, clip)
+            arithmetic = Arithmetic(cell.dialect, cell.conclusion)
+            installed = FEATURE.reference(arithmetic, chosen, clip)
             for frame in range(clip.frames):
                 ref, dist = clip.read(frame, 1)
-                got = scores_of(build, (ref[0], dist[0]), clip.bit_depth, cell.dialect, chosen)
+                got = scores_of(build, (ref[0], dist[0]), clip.bit_depth, arithmetic, chosen)
                 if got != (installed.values[frame].tobytes(), installed.unset[frame].tobytes()):
                     sys.exit(f"{cell.id} frame {frame}: the builds differ")
                 frames += 1

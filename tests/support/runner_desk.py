@@ -48,9 +48,9 @@ class FakeBackend:
         return {"device": f"device of {self.name}"}
 
     def compute(
-        self, feature: base.Feature, dialect: str, options: base.Options, clip: Clip
+        self, feature: base.Feature, arithmetic: base.Arithmetic, options: base.Options, clip: Clip
     ) -> Scores:
-        assert (feature.name, dialect) == ("fake", "plain")
+        assert (feature.name, arithmetic.dialect) == ("fake", "plain")
         self.computed.append((clip.name, options))  # type: ignore[attr-defined]
         self.told(f"compute {self.name}")
         return self.work(clip)
@@ -69,6 +69,7 @@ class Desk:
         self.backends = {name: FakeBackend(name, self.told) for name in ("cpu", "good", "other")}
         self.errors: dict[str, BaseException] = {}
         self.log: list[str] = []
+        self.warnings: dict[str, str] = {}
 
     def told(self, place: str) -> None:
         self.log.append(place)
@@ -89,6 +90,9 @@ class Desk:
         yield SimpleNamespace(name=name, sha256={"ref": f"{name}-r", "dist": f"{name}-d"})
         self.told(f"exit {name}")
 
+    def notes(self, _: base.Arithmetic) -> tuple[str, ...]:
+        return ()
+
     def reference_facts(self) -> Mapping[str, str]:
         self.told("reference facts")
         return {"compiler": "cc 1"}
@@ -106,7 +110,11 @@ class Desk:
     def run(self, *cells: Cell, required: tuple[str, ...] = ()) -> Run:
         fixtures = {name: f"spec of {name}" for name in ("first", "second")}
         matrix: Any = SimpleNamespace(
-            path=Path("folder/m.yaml"), sha256="abc", version=1, fixtures=fixtures
+            path=Path("folder/m.yaml"),
+            sha256="abc",
+            version=1,
+            fixtures=fixtures,
+            warnings=self.warnings,
         )
         return runner.run(
             matrix,
@@ -123,7 +131,7 @@ class Desk:
 def make_cell(
     candidate: str = "good", fixture: str = "first", gain: float = 1.0, **others: str
 ) -> Cell:
-    names = ("fake", "plain", f"gain_{gain:g}", fixture, candidate, "cpu")
+    names = ("fake", "plain", "netflix", f"gain_{gain:g}", fixture, candidate, "cpu")
     cell = Cell(*names, {"gain": gain}, NAMES, 17, 17, bit_depth=8, frames=FRAMES, line=1)
     return replace(cell, **others)  # type: ignore[arg-type]
 

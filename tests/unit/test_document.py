@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
+from backends.option_text import Spelled
 from gate import document
 from gate.document import DEEPEST, LARGEST, MOST_NAMES, Document, unknown
 from gate.errors import MatrixError
@@ -76,7 +77,25 @@ def test_a_scalar_is_read_by_the_core_schema_of_yaml_1_2(text: str, value: objec
     read_value = read(f"a: {text}\n").value
     assert read_value == {"a": value}
     assert isinstance(read_value, dict)
-    assert type(read_value["a"]) is type(value)
+    assert type(read_value["a"]) is (Spelled if isinstance(value, float) else type(value))
+
+
+@pytest.mark.parametrize("text", ["1.20", "-0", "1e3", "99999999999999999999"])
+def test_a_number_that_is_no_integer_keeps_its_text(text: str) -> None:
+    number = document.plain(text)
+    assert isinstance(number, Spelled)
+    assert (number.text, str(number)) == (text, str(float(text)))
+
+
+def test_warnings_are_told_by_place_with_the_files_own_spelling() -> None:
+    found = read("a: 1.20\nb:\n  - 1e3\n")
+    found.warn(("b", 0), 1000.0, "becomes 1")
+    found.warn(("a",), 1.2, "becomes 1")
+    assert list(found.warnings.items()) == [
+        ("m.yaml:1:4", "a 1.20 becomes 1"),
+        ("m.yaml:3:5", "b[0] 1e3 becomes 1"),
+    ]
+    assert found.problems == []
 
 
 def test_keys_that_yaml_1_1_would_change_stay_text() -> None:

@@ -217,6 +217,17 @@ def test_option_texts_become_values_of_the_fields_types() -> None:
     }
 
 
+def test_option_texts_are_taken_as_libvmaf_takes_them() -> None:
+    text = "adm_noise_weight=10.000050067901611328125000000001:adm_csf_mode=1.7:adm_p_norm=.5e1"
+    keywords = golden.options(text, FloatAdmOptions)
+    assert keywords == {
+        "debug": True,
+        "adm_noise_weight": 10.0001,  # 10 by way of a float64
+        "adm_csf_mode": 1,
+        "adm_p_norm": 5.0,
+    }
+
+
 def test_an_empty_text_is_the_defaults_with_debug() -> None:
     assert golden.options("", FloatAdmOptions) == {"debug": True}
 
@@ -226,7 +237,10 @@ def test_an_empty_text_is_the_defaults_with_debug() -> None:
     [
         ("adm_gain=1", "adm_gain: Extra inputs"),
         ("adm_csf_mode=10", "adm_csf_mode: Input should be less than or equal to 9"),
-        ("adm_csf_mode=1.5", "adm_csf_mode: Input should be a valid integer"),
+        ("adm_csf_mode=-0.5", "adm_csf_mode: is a 0 that libvmaf refuses for its sign; write 0"),
+        ("adm_skip_aim_scale=-1", "adm_skip_aim_scale: Input should be greater than or equal to 0"),
+        ("adm_noise_weight=nan", "adm_noise_weight: Input should be a valid number"),
+        ("adm_skip_scale0=1", "adm_skip_scale0: Input should be a valid boolean"),
         ("adm_csf_mode", "adm_csf_mode: Input should be a valid integer"),
         ("adm_p_norm=three", "adm_p_norm: Input should be a valid number"),
         ("adm_adm3_apply_hm=2", "adm_adm3_apply_hm: Input should be a valid boolean"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from backends import registry
+from backends import base, registry
 from gate.errors import MatrixError
 from gate.fixtures import FileFixture, generators
 from gate.matrix import load, schema
@@ -44,8 +44,11 @@ FEATURES = ", ".join(registry.features())
 FEATURE = registry.features()["float_adm"]
 OPTIONS = ", ".join(FEATURE.options.model_fields)
 DIALECTS = ", ".join(FEATURE.dialects)
-PRODUCT_KEYS = "feature, reference, candidates, dialects, options, fixtures, exclude, skip"
-CELL_KEYS = "feature, reference, candidate, dialect, options, fixture"
+CONCLUSIONS = ", ".join(base.CONCLUSIONS)
+PRODUCT_KEYS = (
+    "feature, reference, candidates, dialects, conclusions, options, fixtures, exclude, skip"
+)
+CELL_KEYS = "feature, reference, candidate, dialect, conclusion, options, fixture"
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +96,7 @@ def test_dialect_and_options_default_to_the_features_own() -> None:
     (product,) = load(FILE).products
     assert product.dialects == FEATURE.dialects[:1]
     assert product.options == (FEATURE.options(),)
+    assert product.conclusions == ("netflix",)
 
 
 def test_a_file_fixture_is_loaded_as_such() -> None:
@@ -211,6 +215,21 @@ def test_a_file_fixture_is_loaded_as_such() -> None:
             ),
         ),
         (
+            "    options: [{}",
+            "    conclusions: []\n    options: [{}",
+            "14:18: conclusions is empty; give at least one",
+        ),
+        (
+            "    options: [{}",
+            "    conclusions: [vmaf]\n    options: [{}",
+            f"14:19: unknown conclusion 'vmaf'; did you mean 'vmafx'? allowed: {CONCLUSIONS}",
+        ),
+        (
+            "fixture: noise_17, ",
+            "fixture: noise_17, conclusion: ieee, ",
+            f"19:74: unknown conclusion 'ieee'; allowed: {CONCLUSIONS}",
+        ),
+        (
             "[{}, {adm_enhn_gain_limit: 1.2, debug: false}]",
             "[]",
             "14:14: options is empty; give at least one",
@@ -230,14 +249,6 @@ def test_a_file_fixture_is_loaded_as_such() -> None:
             "adm_enhn_gain_limit: 1.2",
             "adm_enhn_gain_limit: 1e999",
             "14:41: adm_enhn_gain_limit 1e999 must be a finite number",
-        ),
-        (
-            "adm_enhn_gain_limit: 1.2",
-            "adm_enhn_gain_limit: 1.2000001",
-            (
-                "14:41: adm_enhn_gain_limit 1.2000001 has more than six significant digits; "
-                "libvmaf would use 1.2"
-            ),
         ),
         (
             "adm_enhn_gain_limit: 1.2",

@@ -142,6 +142,16 @@ def test_a_mistake_in_a_product_makes_no_fixture_unused(old: str, new: str, sent
                 "9:76: options[3] repeats options[0] (default); delete one"
             ),
         ),
+        (
+            "{adm_enhn_gain_limit: 1.2}",
+            "{adm_enhn_gain_limit: 1.2}, {adm_enhn_gain_limit: 1.2000001}",
+            "9:47: options[2] repeats options[1] (egl_1.2); delete one",
+        ),
+        (
+            "    options:",
+            "    conclusions: [vmafx, netflix, vmafx]\n    options:",
+            "9:35: conclusions[2] repeats conclusions[0] (vmafx); delete one",
+        ),
     ],
 )
 def test_a_value_that_an_axis_names_twice_is_told_where_it_is(

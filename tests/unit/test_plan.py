@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from backends import registry
 from gate.matrix import load
 from gate.model import Cell
-from gate.plan import CELL, COST, SPOOL, START, estimate, plan, select
+from gate.plan import CELL, COST, SPOOL, START, estimate, plan, select, shared_names
 
 MATRICES = Path(__file__).parents[2] / "matrices"
 MATRIX = """\
@@ -58,6 +60,44 @@ def test_cells_go_by_fixture_then_by_reference_then_by_candidate(cells: tuple[Ce
     ]
 
 
+CONCLUSIONS = """\
+version: 1
+fixtures:
+  a: {generator: noise, width: 17, height: 18, bit_depth: 8}
+matrix:
+  - feature: float_adm
+    candidates: [cuda]
+    dialects: [ieee-single, rcpss-single]
+    conclusions: [vmafx, netflix]
+    options: [{}, {adm_bypass_cm: 1}]
+    fixtures: [a]
+include:
+  - {feature: float_adm, candidate: cuda, fixture: a, conclusion: vmafx}
+"""
+
+
+def test_a_conclusion_other_than_the_default_is_named_and_lies_within_its_dialect(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(CONCLUSIONS, "utf-8")
+    assert [cell.id for cell in plan(load(path))] == [
+        "float_adm/ieee-single+vmafx/default/a/cuda",
+        "float_adm/ieee-single+vmafx/bcm_1/a/cuda",
+        "float_adm/ieee-single/default/a/cuda",
+        "float_adm/ieee-single/bcm_1/a/cuda",
+        "float_adm/rcpss-single+vmafx/default/a/cuda",
+        "float_adm/rcpss-single+vmafx/bcm_1/a/cuda",
+        "float_adm/rcpss-single/default/a/cuda",
+        "float_adm/rcpss-single/bcm_1/a/cuda",
+        "float_adm/rcpss-double+vmafx/default/a/cuda",
+    ]
+
+
+def test_the_conclusion_is_netflix_unless_told(cells: tuple[Cell, ...]) -> None:
+    assert {cell.conclusion for cell in cells} == {"netflix"}
+
+
 def test_a_cell_carries_what_its_result_needs(cells: tuple[Cell, ...]) -> None:
     (cell,) = select(cells, ["*/debug/*"])
     assert cell.reference == "cuda"
@@ -98,6 +138,93 @@ def test_a_glob_that_matches_nothing_selects_nothing(cells: tuple[Cell, ...]) ->
 
 def test_a_glob_is_a_whole_id_not_a_part(cells: tuple[Cell, ...]) -> None:
     assert select(cells, ["cuda"]) == ()
+
+
+# Names that option sets share
+
+# Suffix of 244 bytes; the longest output adds 14.
+LONG = {
+    "debug": True,
+    "adm_enhn_gain_limit": 1.23457,
+    "adm_norm_view_dist": 3.12346,
+    "adm_noise_weight": 0.123457,
+    "adm_csf_scale": 1.23457,
+    "adm_csf_diag_scale": 1.23457,
+    "adm_ref_display_height": 4320,
+    "adm_csf_mode": 1,
+    "adm_bypass_cm": 1,
+    "adm_adm3_apply_hm": True,
+    "adm_p_norm": 2.34568,
+    "adm_dlm_weight": 0.123457,
+    "adm_min_val": 0.123457,
+    **{f"adm_f{i}s{s}": 0.123457 for i in (1, 2) for s in range(4)},
+}
+
+
+def emitting(*option_sets: Mapping[str, object]) -> list[Cell]:
+    feature = registry.features()["float_adm"]
+    given = [feature.options.model_validate(values) for values in option_sets]
+    base = Cell(
+        *("float_adm", "ieee-single", "netflix", "", "a", "cuda", "cpu"),
+        options={},
+        outputs=(),
+        width=17,
+        height=17,
+        bit_depth=8,
+        frames=1,
+        line=1,
+    )
+    return [
+        replace(base, options_name=feature.options_name(one), outputs=feature.outputs(one))
+        for one in given
+    ]
+
+
+COLLISION = "emitted by {} option sets; in one libvmaf context the second of them fails"
+
+
+def test_the_debug_score_that_libvmaf_never_suffixes_is_told() -> None:
+    sets: list[dict[str, object]] = [{"debug": True, "adm_csf_mode": mode} for mode in range(4)]
+    assert shared_names(emitting(*sets, {"adm_bypass_cm": 1})) == {
+        "adm of float_adm": COLLISION.format(4)
+    }
+
+
+def test_an_option_set_on_several_fixtures_shares_no_name_with_itself() -> None:
+    (cell,) = emitting({"debug": True})
+    assert shared_names([cell, replace(cell, fixture="b"), replace(cell, conclusion="vmafx")]) == {}
+
+
+def test_two_features_share_no_name() -> None:
+    (cell,) = emitting({"debug": True})
+    assert shared_names([cell, replace(cell, feature="other", options_name="other")]) == {}
+
+
+def test_option_sets_that_differ_in_debug_only_are_one_to_libvmaf() -> None:
+    plain: dict[str, object] = {"adm_csf_mode": 1}
+    both = emitting(plain, {**plain, "debug": True}, {}, {"debug": True})
+    assert shared_names(both) == {"adm of float_adm": COLLISION.format(2)}
+
+
+@pytest.mark.parametrize(
+    ("shorter", "length", "shared"),
+    [
+        (4, 254, []),
+        (3, 255, []),
+        (2, 256, [f"adm_{part}_scale{scale}" for scale in range(4) for part in ("num", "den")]),
+    ],
+)
+def test_names_that_are_cut_to_the_same_255_bytes_are_told(
+    shorter: int, length: int, shared: list[str]
+) -> None:
+    base = LONG | {"adm_dlm_weight": float(f"{0.123457:.{6 - shorter}f}")}
+    sets = [base | {"adm_skip_aim_scale": scale} for scale in (1, 2)]
+    cells = emitting(*sets)
+    assert len(f"adm_num_scale0_{cells[0].options_name.removeprefix('debug_')}") == length
+    told = list(shared_names(cells))
+    assert told[0] == "adm of float_adm"
+    assert [name.partition("_aah_")[0] for name in told[1:]] == shared
+    assert {len(name.removesuffix(" of float_adm")) for name in told[1:]} <= {255}
 
 
 # Measured on two cores of an Intel Xeon (family 6, model 167), seconds.

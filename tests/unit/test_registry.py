@@ -7,13 +7,18 @@ from types import ModuleType
 
 import pytest
 
-from backends import cuda, opencl, registry
+from backends import cuda, libvmaf, opencl, registry
 from backends.base import Unavailable
 from backends.cpu import Cpu
 
 
 def test_every_backend_is_found_by_its_module() -> None:
-    assert set(registry.backend_names()) == {"cpu", *opencl.NAMES, *cuda.NAMES}
+    assert set(registry.backend_names()) == {
+        "cpu",
+        *opencl.NAMES,
+        *cuda.NAMES,
+        *libvmaf.NAMES,
+    }
     assert registry.broken() == {}
 
 

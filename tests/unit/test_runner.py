@@ -138,6 +138,7 @@ def test_reference_scores_are_recorded_once_a_group_with_unset_as_none(desk: Des
     run = desk.run(make_cell(), make_cell(gain=2.0))
     assert [record.options_name for record in run.references] == ["gain_1", "gain_2"]
     assert run.references[0].names == NAMES
+    assert run.references[0].reference == "cpu"
     assert run.references[0].frames == ((0.0, 1.0), (2.0, 3.0), (4.0, None))
     assert run.results[0].comparison == Comparison(6, nans=0, unsets=1, mismatches=())
 
@@ -175,7 +176,8 @@ def test_an_exception_of_the_reference_is_an_error_of_its_group_only(desk: Desk)
     desk.backends["cpu"].work = fails_once
     run = desk.run(*grid())
     assert statuses(run) == [Status.ERROR] * 2 + [Status.PASS] * 6
-    assert run.results[0].reason == run.results[1].reason == "reference cpu: no such instruction"
+    reason = "reference cpu: no such instruction; the candidate gives scores"
+    assert run.results[0].reason == run.results[1].reason == reason
     assert len(desk.backends["cpu"].computed) == 4
     assert len(run.references) == 3
 
@@ -365,6 +367,17 @@ def test_the_environment_says_what_decided_the_bits(desk: Desk) -> None:
 def test_a_backend_that_has_nothing_to_tell_gets_no_empty_section(desk: Desk) -> None:
     desk.backends["cpu"].facts = dict  # type: ignore[method-assign]
     assert "reference cpu" not in desk.run(make_cell()).environment
+
+
+def test_what_libvmaf_makes_of_options_and_names_is_told_where_there_is_something(
+    desk: Desk,
+) -> None:
+    told = {"warnings", "names shared by option sets"}
+    assert not told & desk.run(make_cell()).environment.keys()
+    desk.warnings = {"m.yaml:1:2": "gain 1.23456789 becomes 1.23457"}
+    found = desk.run(make_cell(), make_cell(gain=2.0)).environment
+    assert found["warnings"] == desk.warnings
+    assert found["names shared by option sets"].keys() == {"one of fake", "two of fake"}
 
 
 def test_a_feature_whose_facts_fail_loses_no_result(desk: Desk) -> None:

@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +10,21 @@ HAS_RCPSS: bool
 COMPILER: str
 FLAGS: str
 
+class Division(Enum):
+    ieee = 0
+    instruction = 1
+    table = 2
+    quotient = 3
+
 def compute(
     ref: Luma,
     dist: Luma,
     bit_depth: int,
     options: Mapping[str, bool | int | float],
-    rcpss: bool,
+    division: Division,
+    table: NDArray[np.uint32] | None,
     double_weights: bool,
+    vmafx_conclusion: bool,
     threads: int,
     scores: NDArray[np.float64],
     unset: NDArray[np.bool_],

@@ -1,20 +1,17 @@
 """The twin's end of a frame on the host: roots, pooling and the scores, apart from the reference.
 
-Source: float_adm.md, sections 6.7 and 7 (Netflix's rules).
+Source: float_adm.md, sections 6.7 and 7 (Netflix's rules, and VMAFx's).
 """
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from backends import c_library
 
+if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from backends.features.float_adm.spec import FloatAdmOptions
@@ -24,16 +21,6 @@ SCALES = 4
 FLOOR = 1e-10  # of the frame's sums, at 1920x1080
 # The column of each score in SCORES + DEBUG_SCORES.
 ADM2, AIM, ADM3, SCALE0, ADM, NUM, DEN, NUM_SCALE0 = 0, 1, 2, 3, 7, 8, 9, 10
-
-
-@functools.cache
-def _powf() -> Callable[[float, float], float]:
-    """Return the C library's float power; numpy's is another routine with other bits."""
-    library = ctypes.CDLL(ctypes.util.find_library("m"))
-    library.powf.argtypes = [ctypes.c_float, ctypes.c_float]
-    library.powf.restype = ctypes.c_float
-    powf: Callable[[float, float], float] = library.powf
-    return powf
 
 
 def margin(n: int) -> int:
@@ -50,14 +37,14 @@ def pool(totals: NDArray[np.float32], area: int, p_norm: float, noise_weight: fl
         p_norm: exponent whose root is taken.
         noise_weight: noise floor per sample.
     """
-    root = float(f32(1.0 / p_norm))
-    noise = f32(_powf()(float(f32(area * noise_weight)), root))
-    h, v, d = (f32(_powf()(float(total), root)) + noise for total in totals)
+    values = np.append(totals, f32(area * noise_weight))
+    *bands, noise = c_library.powf(values, np.full(4, f32(1.0 / p_norm)))
+    h, v, d = (band + noise for band in bands)
     return f32(h + v + d)
 
 
 def frame_scores(
-    sums: NDArray[np.float32], width: int, height: int, options: FloatAdmOptions
+    sums: NDArray[np.float32], width: int, height: int, options: FloatAdmOptions, *, vmafx: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Conclude one frame.
 
@@ -66,6 +53,7 @@ def frame_scores(
         width: luma samples of a row of the frame.
         height: rows of the frame.
         options: decide about adm3, its clip and the scale left out of aim.
+        vmafx: VMAFx's rules for denominators 0 instead of Netflix's.
 
     Returns:
         float64 (18,) in the order of SCORES + DEBUG_SCORES, and bool (18,): left unset.
@@ -82,7 +70,10 @@ def frame_scores(
 
     values = np.zeros(18, np.float64)
     unset = np.zeros(18, np.bool_)
-    if den == 0:
+    if den == 0 and vmafx:
+        values[[ADM2, AIM]] = 1
+        values[ADM3] = _adm3(values[ADM2], values[AIM], options)
+    elif den == 0:
         values[ADM2] = 1
         unset[[AIM, ADM3]] = True  # libvmaf never writes them
     else:
@@ -91,7 +82,12 @@ def frame_scores(
         values[AIM] = ratio if ratio < 1 else 1  # noqa: FURB136 - a NaN must become 1
         values[ADM3] = _adm3(values[ADM2], values[AIM], options)
     values[[ADM, NUM, DEN]] = values[ADM2], num, den
-    values[SCALE0 : SCALE0 + SCALES] = wide[:, 1] / wide[:, 0]
+    ratios = wide[:, 1] / wide[:, 0]
+    if vmafx:
+        ratios[(wide[:, 0] == 0) & (wide[:, 1] == 0)] = 1
+        if options.adm_skip_scale0:
+            ratios[0] = 0
+    values[SCALE0 : SCALE0 + SCALES] = ratios
     values[NUM_SCALE0 : NUM_SCALE0 + 2 * SCALES : 2] = wide[:, 1]
     values[NUM_SCALE0 + 1 : NUM_SCALE0 + 2 * SCALES : 2] = wide[:, 0]
     return values, unset
@@ -100,6 +96,8 @@ def frame_scores(
 def _adm3(adm2: np.float64, aim: np.float64, options: FloatAdmOptions) -> np.float64:
     """Mix adm2 and aim; a NaN becomes the lower clip."""
     if options.adm_adm3_apply_hm:
+        # VMAFx takes 0 for the 0/0 of adm2 = aim = 0: a NaN, which the clip below turns into the
+        # same, for adm_min_val is never negative.
         mixed = 2.0 * adm2 * aim / (adm2 + aim)
     else:
         weight = options.adm_dlm_weight

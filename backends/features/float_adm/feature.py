@@ -12,14 +12,26 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from backends import reciprocal
-from backends.base import Clip, Device, Feature, Options, Refused, Scores, Twin
-from backends.features.float_adm import spec
+from backends.base import (
+    Arithmetic,
+    Clip,
+    Device,
+    Extractor,
+    Feature,
+    Options,
+    Refused,
+    Scores,
+    Twin,
+)
+from backends.features.float_adm import extractor, powers, spec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
 # In the order of the data flow; each file may use the functions of those before it.
-KERNEL_FILES = ("pixels", "dwt", "decouple", "csf", "mask", "pool")
+KERNEL_FILES = ("pixels", "dwt", "decouple", "csf", "mask", "powf", "pool")
 
 MEMORY_BUDGET = 2 << 30  # bytes, for all frames that are computed at a time
 BYTES_PER_SAMPLE = 24  # of luma: 19 in the reference's planes at 3840x2160, the rest for the clip
@@ -41,6 +53,18 @@ def _compiled() -> Any:  # noqa: ANN401 - a module, described by its .pyi
     return _reference
 
 
+def _division(
+    divisions: Any,  # noqa: ANN401 - the compiled module's enum
+    arithmetic: Arithmetic,
+) -> tuple[Any, NDArray[np.uint32] | None]:
+    """Return the reference's division and the table that goes with it, if any."""
+    if not spec.uses_rcpss(arithmetic.dialect):
+        return divisions.ieee, None
+    estimate = reciprocal.estimate(arithmetic.rcp_table)
+    replayed = estimate.table.bits if estimate.source == "table" and estimate.table else None
+    return getattr(divisions, estimate.source), replayed
+
+
 class FloatAdm(Feature):
     """libvmaf's `float_adm`: its names, its compiled reference, its kernels."""
 
@@ -59,18 +83,16 @@ class FloatAdm(Feature):
         """Return libvmaf's suffix without its first underscore, `default` for defaults."""
         return spec.own(options).name()
 
-    def reference(self, dialect: str, options: Options, clip: Clip) -> Scores:
+    def reference(self, arithmetic: Arithmetic, options: Options, clip: Clip) -> Scores:
         """Compute the clip with the compiled reference, frames in parallel on threads.
 
         Raises:
-            Refused: an rcpss dialect where the processor has no RCPSS; what `require` refuses;
-                or the reference was never compiled.
+            Refused: what `require` refuses, a frame without a result in this conclusion, or the
+                reference was never compiled.
         """
-        self.require(dialect, clip)
+        self.require(arithmetic, clip)
         compiled, own = _compiled(), spec.own(options)
-        if spec.uses_rcpss(dialect) and not compiled.HAS_RCPSS:
-            message = f"{dialect} needs the x86 instruction RCPSS, which this processor lacks"
-            raise Refused(message)
+        division, table = _division(compiled.Division, arithmetic)
         shape = (clip.frames, len(spec.SCORES + spec.DEBUG_SCORES))
         values, unset = np.empty(shape, np.float64), np.empty(shape, np.bool_)
         threads = _threads(clip.width * clip.height)
@@ -83,30 +105,43 @@ class FloatAdm(Feature):
                 dist,
                 clip.bit_depth,
                 own.model_dump(),
-                rcpss=spec.uses_rcpss(dialect),
-                double_weights=spec.double_weights(dialect),
+                division=division,
+                table=table,
+                double_weights=spec.double_weights(arithmetic.dialect),
+                vmafx_conclusion=spec.vmafx(arithmetic),
                 threads=threads,
                 scores=values[rows],
                 unset=unset[rows],
             )
-        return spec.named(own, values, unset)
+        return spec.named(arithmetic, own, values, unset)
 
     def reference_facts(self) -> Mapping[str, str]:
         """Return compiler, flags, C library and the hash of the reciprocal table."""
         compiled = _compiled()
-        try:
-            table = reciprocal.table_hash(reciprocal.host_table())
-        except Refused as refusal:
-            table = str(refusal)
         binary = hashlib.sha256(Path(compiled.__file__).read_bytes()).hexdigest()
         return {
             "reference": f"sha256 {binary}",
             "compiler": compiled.COMPILER,
             "flags": compiled.FLAGS,
             "C library": " ".join(platform.libc_ver()) or "unknown",
-            "RCPSS table": table,
-            "conclusion": "netflix",
+            "powf": powers.described(),
+            "reciprocal estimate": reciprocal.estimate(None).shown,
         }
+
+    def notes(self, arithmetic: Arithmetic) -> tuple[str, ...]:
+        """Return that a table is replayed or that this processor has no usable estimate."""
+        if not spec.uses_rcpss(arithmetic.dialect):
+            return ()
+        note = reciprocal.estimate(arithmetic.rcp_table).note
+        return (note,) if note else ()
+
+    def extractor(self, arithmetic: Arithmetic, options: Options) -> Extractor:
+        """Return what to ask real libvmaf for; it has rcpss-single on this processor."""
+        return extractor.request(arithmetic, spec.own(options))
+
+    def extracted(self, options: Options, values: NDArray[np.float64]) -> Scores:
+        """Return the scores behind libvmaf's values, UNSET where libvmaf left one unset."""
+        return extractor.scores(spec.own(options), values)
 
     def kernel_source(self) -> str:
         """Return the kernels of all stages as one text, in dialect words."""

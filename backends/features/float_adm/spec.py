@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from backends.base import Options, Scores
+from backends.base import Arithmetic, Options, Refused, Scores
 
 
 class Short(NamedTuple):
@@ -42,6 +42,11 @@ def uses_rcpss(dialect: str) -> bool:
 def double_weights(dialect: str) -> bool:
     """Return whether the dialect computes its CSF weights with fp64 intermediates."""
     return dialect.endswith("-double")
+
+
+def vmafx(arithmetic: Arithmetic) -> bool:
+    """Return whether a frame ends by VMAFx's rules instead of Netflix's."""
+    return arithmetic.conclusion == "vmafx"
 
 
 class FloatAdmOptions(Options):
@@ -100,20 +105,6 @@ class FloatAdmOptions(Options):
         bool, Field(description="scale 0: low-pass only, no score"), Short("ssz")
     ] = False
 
-    @field_validator("*")
-    @classmethod
-    def _survives_libvmaf(cls, value: object) -> object:
-        """libvmaf reads number text as float32 and prints it with %g; such a change is refused."""
-        if isinstance(value, float):
-            normalised = float(f"{float(np.float32(value)):g}")
-            if normalised != value:
-                message = (
-                    f"{value!r} has more than six significant digits; "
-                    f"libvmaf would use {normalised:g}"
-                )
-                raise ValueError(message)
-        return value
-
     def suffix(self) -> str:
         """Return what libvmaf appends to the outputs' names, empty for defaults."""
         pieces = []
@@ -159,14 +150,34 @@ def own(options: Options) -> FloatAdmOptions:
 
 
 def named(
-    options: FloatAdmOptions, values: NDArray[np.float64], unset: NDArray[np.bool_]
+    arithmetic: Arithmetic,
+    options: FloatAdmOptions,
+    values: NDArray[np.float64],
+    unset: NDArray[np.bool_],
 ) -> Scores:
     """Keep the outputs that the options ask for.
 
     Args:
+        arithmetic: its conclusion decides about scores that are not finite.
         options: decide about debug outputs and names.
         values: float64 (frames, 18), in the order of SCORES + DEBUG_SCORES.
         unset: bool of the same shape.
+
+    Raises:
+        Refused: the conclusion is `vmafx` and a score is not finite.
     """
     names = options.outputs()
-    return Scores(names, values[:, : len(names)].copy(), unset[:, : len(names)].copy())
+    scores = Scores(names, values[:, : len(names)].copy(), unset[:, : len(names)].copy())
+    if vmafx(arithmetic):
+        _require_finite(scores)
+    return scores
+
+
+def _require_finite(scores: Scores) -> None:
+    """VMAFx emits nothing of a frame with a score that is not finite."""
+    for frame, column in np.argwhere(~np.isfinite(scores.values)).tolist():
+        message = (
+            f"frame {frame} {scores.names[column]} is {scores.values[frame, column]}; "
+            "the conclusion vmafx refuses frames with a score that is not finite"
+        )
+        raise Refused(message)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from backends import reciprocal
-from backends.base import Buffer, Clip, Device, Luma, Options, Refused, Scores
+from backends.base import Arithmetic, Buffer, Clip, Device, Luma, Options, Scores
 from backends.features.float_adm import conclusion, spec
 from backends.features.float_adm.conclusion import SCALES, margin
+from backends.features.float_adm.powers import Powers
 from backends.features.float_adm.weights import band_weights
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 SLOTS = 9  # den h, v, d; num h, v, d; aim h, v, d: as in kernels/pool.cl.h
 FLOAT = 4  # bytes
 BYTE = 8  # bits; deeper samples take two bytes
+# As in kernels/decouple.cl.h.
+IEEE_QUOTIENT, ESTIMATED, ESTIMATED_BY_QUOTIENT = np.int32(0), np.int32(1), np.int32(2)
 BATCH = 1024  # frames at most: a launch has six planes a frame, and CUDA's grid ends at 65535
 CUBE = 3.0  # the one adm_p_norm whose energies need no C library
 
@@ -26,6 +29,11 @@ CUBE = 3.0  # the one adm_p_norm whose energies need no C library
 def halved(n: int) -> int:
     """Return the samples of a band of n input samples."""
     return (n + 1) // 2
+
+
+def window(n: int) -> int:
+    """Return the samples of n that the reduction window keeps."""
+    return n - 2 * margin(n)
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,6 @@ class Workspace:
     def floats(width: int, height: int) -> dict[str, int]:
         """Return the floats per frame of each buffer."""
         w, h = halved(width), halved(height)
-        columns, rows = w - 2 * margin(w), h - 2 * margin(h)
         return {
             "pictures": 2 * width * height,
             "low": 2 * width * h,
@@ -55,8 +62,8 @@ class Workspace:
             "signals": 6 * w * h,
             "filtered": 6 * w * h,
             "thresholds": 2 * w * h,
-            "terms": SLOTS * columns * rows,
-            "sums": SLOTS * rows,
+            "terms": SLOTS * window(w) * window(h),
+            "sums": SLOTS * window(h),
         }
 
     @classmethod
@@ -74,6 +81,11 @@ class Workspace:
             if name != "pictures":
                 device.poison(getattr(self, name), FLOAT * n * frames)
 
+    def poison_pictures(self, device: Device, width: int, height: int, frames: int) -> None:
+        """Spoil a scale's input, where nothing reads it any more and the next is about to come."""
+        n = self.floats(width, height)["pictures"]
+        device.poison(self.pictures, FLOAT * n * frames)
+
 
 def bytes_per_frame(clip: Clip) -> int:
     """Return the device memory that one frame of a batch takes."""
@@ -85,10 +97,11 @@ def bytes_per_frame(clip: Clip) -> int:
 class Settings:
     """What one cell asks of the kernels, as their arguments."""
 
-    rcpss: np.int32
+    division: np.int32
     table: Buffer
     gain_limit: np.float64
     bypass: np.int32
+    energy: tuple[np.int32, np.float32, np.int32]  # cubed, p_norm, fused
     weights: tuple[tuple[np.float32, np.float32], ...]  # per scale: bands h and v, band d
 
 
@@ -103,18 +116,17 @@ class FloatAdmTwin:
         """
         self._device = device
         self._kernels = device.compile(source)
+        self._powers = Powers(device, self._kernels)
 
-    def compute(self, dialect: str, options: Options, clip: Clip) -> Scores:
+    def compute(self, arithmetic: Arithmetic, options: Options, clip: Clip) -> Scores:
         """Compute every score of every frame, in batches that fit the device's budget.
 
         Raises:
-            Refused: an option or dialect that this twin does not have.
+            Refused: an adm_p_norm other than 3 where the C library's powf is not the one that
+                devices follow.
         """
         own = spec.own(options)
-        if own.adm_p_norm != CUBE:
-            message = f"adm_p_norm {own.adm_p_norm:g} is not computed on devices yet; allowed: 3"
-            raise Refused(message)
-        settings = self._settings(dialect, own)
+        settings = self._settings(arithmetic, own)
         per_frame = bytes_per_frame(clip)
         batch = max(1, min(clip.frames, BATCH, self._device.memory_budget // per_frame))
         workspace = Workspace.allocate(self._device, clip.width, clip.height, batch)
@@ -122,20 +134,22 @@ class FloatAdmTwin:
         for first in range(0, clip.frames, batch):
             ref, dist = clip.read(first, min(batch, clip.frames - first))
             totals = self._totals(workspace, ref, dist, clip.bit_depth, own, settings)
-            rows += [_conclude(frame, clip, own) for frame in totals]
+            rows += [_conclude(frame, clip, own, arithmetic) for frame in totals]
         values, unset = (np.stack(columns) for columns in zip(*rows, strict=True))
-        return spec.named(own, values, unset)
+        return spec.named(arithmetic, own, values, unset)
 
-    def _settings(self, dialect: str, options: spec.FloatAdmOptions) -> Settings:
-        rcpss = spec.uses_rcpss(dialect)
-        table = reciprocal.host_table() if rcpss else np.zeros(1, np.uint32)
+    def _settings(self, arithmetic: Arithmetic, options: spec.FloatAdmOptions) -> Settings:
+        division, table = reciprocal_division(arithmetic)
+        cubed = options.adm_p_norm == CUBE
+        fused = not cubed and self._powers.check(options.adm_p_norm)
         return Settings(
-            rcpss=np.int32(rcpss),
+            division=division,
             table=self._device.upload(table),
             gain_limit=np.float64(options.adm_enhn_gain_limit),
             bypass=np.int32(options.adm_bypass_cm),
+            energy=(np.int32(cubed), np.float32(options.adm_p_norm), np.int32(fused)),
             weights=tuple(
-                band_weights(scale, options, double=spec.double_weights(dialect))
+                band_weights(scale, options, double=spec.double_weights(arithmetic.dialect))
                 for scale in range(SCALES)
             ),
         )
@@ -164,6 +178,7 @@ class FloatAdmTwin:
     def _pixels(self, workspace: Workspace, ref: Luma, dist: Luma, bit_depth: int) -> None:
         frames, height, width = ref.shape
         samples = self._device.upload(np.concatenate((ref, dist)))
+        workspace.poison_pictures(self._device, width, height, frames)
         size = (width, height, 2 * frames)
         shape = [np.int32(n) for n in size]
         if bit_depth == BYTE:
@@ -185,6 +200,7 @@ class FloatAdmTwin:
             np.int32(height),
             pictures,
         )
+        workspace.poison_pictures(self._device, width, height, frames)
         launch(
             "dwt_horizontal",
             (halved(width), rows, 2 * frames),
@@ -209,7 +225,7 @@ class FloatAdmTwin:
         w, h, n = np.int32(width), np.int32(height), np.int32(frames)
         weights = settings.weights[scale]
         left, top = margin(width), margin(height)
-        columns, rows = width - 2 * left, height - 2 * top
+        columns, rows = window(width), window(height)
         bands, signals = workspace.bands, workspace.signals
         filtered, thresholds = workspace.filtered, workspace.thresholds
         launch = self._kernels.launch
@@ -220,7 +236,7 @@ class FloatAdmTwin:
             signals,
             settings.table,
             settings.gain_limit,
-            settings.rcpss,
+            settings.division,
             w,
             h,
             n,
@@ -238,6 +254,7 @@ class FloatAdmTwin:
             workspace.terms,
             *weights,
             settings.bypass,
+            *settings.energy,
             w,
             h,
             *corner,
@@ -256,8 +273,20 @@ class FloatAdmTwin:
         launch("fold", (SLOTS, frames, 1), workspace.sums, totals, lines, np.int32(scale), n)
 
 
+def reciprocal_division(arithmetic: Arithmetic) -> tuple[np.int32, NDArray[np.uint32]]:
+    """Return what kernels/decouple.cl.h calls `division`, and its table."""
+    unused = np.zeros(1, np.uint32)
+    if not spec.uses_rcpss(arithmetic.dialect):
+        return IEEE_QUOTIENT, unused
+    table = reciprocal.estimate(arithmetic.rcp_table).table
+    return (ESTIMATED_BY_QUOTIENT, unused) if table is None else (ESTIMATED, table.bits)
+
+
 def _conclude(
-    totals: NDArray[np.float32], clip: Clip, options: spec.FloatAdmOptions
+    totals: NDArray[np.float32],
+    clip: Clip,
+    options: spec.FloatAdmOptions,
+    arithmetic: Arithmetic,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Turn the totals of one frame, float32 (4, 9), into its scores."""
     sums = np.empty((SCALES, 3), np.float32)
@@ -268,9 +297,11 @@ def _conclude(
             if scale == 0 and options.adm_skip_scale0:
                 sums[scale] = np.float32(1e-10), 0, 0
                 continue
-            area = (width - 2 * margin(width)) * (height - 2 * margin(height))
+            area = window(width) * window(height)
             noises = (options.adm_noise_weight, options.adm_noise_weight, 0.0)
             for quantity, noise in enumerate(noises):
                 bands = totals[scale, 3 * quantity : 3 * quantity + 3]
                 sums[scale, quantity] = conclusion.pool(bands, area, options.adm_p_norm, noise)
-        return conclusion.frame_scores(sums, clip.width, clip.height, options)
+        return conclusion.frame_scores(
+            sums, clip.width, clip.height, options, vmafx=spec.vmafx(arithmetic)
+        )

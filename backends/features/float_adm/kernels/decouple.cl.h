@@ -19,10 +19,12 @@ FUNCTION float reciprocal_estimate(GLOBAL const uint *table, float value)
     return as_float(result);
 }
 
-FUNCTION float divide(float numerator, float divisor, int rcpss, GLOBAL const uint *table)
+// `division` is 0 for the IEEE quotient; else an estimate of 1/divisor goes through one Newton
+// step: 1 takes it from the table, 2 from the IEEE quotient.
+FUNCTION float divide(float numerator, float divisor, int division, GLOBAL const uint *table)
 {
-    if (rcpss) {
-        const float estimate = reciprocal_estimate(table, divisor);
+    if (division > 0) {
+        const float estimate = division == 1 ? reciprocal_estimate(table, divisor) : 1.0f / divisor;
         const float residue = 1.0f - divisor * estimate;
         const float refined = estimate + estimate * residue;
         return numerator * refined;
@@ -40,10 +42,10 @@ FUNCTION int same_direction(float ref_h, float ref_v, float dist_h, float dist_v
     return dot >= 0.0f && dot * dot >= scaled * dist_power;
 }
 
-FUNCTION float restored_sample(float ref, float dist, int same, double gain_limit, int rcpss,
+FUNCTION float restored_sample(float ref, float dist, int same, double gain_limit, int division,
                                GLOBAL const uint *table)
 {
-    float ratio = divide(dist, ref + as_float(0x0DA24260u), rcpss, table); // + 1e-30
+    float ratio = divide(dist, ref + as_float(0x0DA24260u), division, table); // + 1e-30
     ratio = ratio < 0.0f ? 0.0f : (ratio > 1.0f ? 1.0f : ratio);
     float value = ratio * ref;
     if (same && value > 0.0f) {
@@ -60,7 +62,7 @@ FUNCTION float restored_sample(float ref, float dist, int same, double gain_limi
 // One work item per band sample of a frame. `signals` holds, per frame, restored h, v, d and
 // additive h, v, d.
 KERNEL decouple(GLOBAL const float *bands, GLOBAL float *signals, GLOBAL const uint *table,
-                double gain_limit, int rcpss, int width, int height, int frames)
+                double gain_limit, int division, int width, int height, int frames)
 {
     const int x = ID(0), y = ID(1), frame = ID(2);
     if (x < width && y < height && frame < frames) {
@@ -73,7 +75,7 @@ KERNEL decouple(GLOBAL const float *bands, GLOBAL float *signals, GLOBAL const u
         const int same = same_direction(ref[0], ref[area], dist[0], dist[area]);
         for (int band = 0; band < 3; band++) {
             const float t = dist[band * area];
-            const float r = restored_sample(ref[band * area], t, same, gain_limit, rcpss, table);
+            const float r = restored_sample(ref[band * area], t, same, gain_limit, division, table);
             restored[band * area] = r;
             additive[band * area] = t - r;
         }

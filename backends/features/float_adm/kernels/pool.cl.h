@@ -4,7 +4,11 @@
 // Nine sums a frame: den h, v, d; num h, v, d; aim h, v, d.
 #define SLOTS 9
 
-FUNCTION float cube(float z) { return (z * z) * z; }
+// z to the power of p_norm, which is not the C library's power where p_norm is 3.
+FUNCTION float energy(float z, int cubed, float p_norm, int fused)
+{
+    return cubed ? (z * z) * z : power(z, p_norm, fused);
+}
 
 FUNCTION float above(float value, float threshold)
 {
@@ -15,8 +19,8 @@ FUNCTION float above(float value, float threshold)
 // One work item per sample of the window, whose corner is (left, top). Terms are stored slot,
 // column, row, so that neighbouring rows lie side by side for row_sums.
 KERNEL terms(GLOBAL const float *bands, GLOBAL const float *signals, GLOBAL const float *thresholds,
-             GLOBAL float *output, float weight_hv, float weight_d, int bypass, int width,
-             int height, int left, int top, int frames)
+             GLOBAL float *output, float weight_hv, float weight_d, int bypass, int cubed,
+             float p_norm, int fused, int width, int height, int left, int top, int frames)
 {
     const int column = ID(0), row = ID(1), frame = ID(2);
     const int columns = width - 2 * left, rows = height - 2 * top;
@@ -33,9 +37,11 @@ KERNEL terms(GLOBAL const float *bands, GLOBAL const float *signals, GLOBAL cons
         GLOBAL float *own = output + (size_t)frame * SLOTS * slot + (size_t)column * rows + row;
         for (int band = 0; band < 3; band++) {
             const float weight = band_weight(band, weight_hv, weight_d);
-            own[band * slot] = cube(fabs(weight * ref[band * area]));
-            own[(3 + band) * slot] = cube(above(restored[band * area], by_additive));
-            own[(6 + band) * slot] = cube(above(additive[band * area], by_restored));
+            own[band * slot] = energy(fabs(weight * ref[band * area]), cubed, p_norm, fused);
+            own[(3 + band) * slot] =
+                energy(above(restored[band * area], by_additive), cubed, p_norm, fused);
+            own[(6 + band) * slot] =
+                energy(above(additive[band * area], by_restored), cubed, p_norm, fused);
         }
     }
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -10,6 +11,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include "float_adm.hpp"
@@ -23,6 +25,7 @@ using namespace float_adm;
 
 using Samples = nb::ndarray<nb::ro, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Values = nb::ndarray<double, nb::shape<-1, outputs>, nb::c_contig, nb::device::cpu>;
+using Table = nb::ndarray<const std::uint32_t, nb::shape<4096>, nb::c_contig, nb::device::cpu>;
 using Marks = nb::ndarray<bool, nb::shape<-1, outputs>, nb::c_contig, nb::device::cpu>;
 
 template <class Value> static Value option(const nb::dict &options, const std::string &name)
@@ -59,14 +62,14 @@ struct Batch {
     std::size_t frame_bytes;
     int frames, width, height, bit_depth;
     Options options;
-    bool rcpss, double_weights;
+    Dialect dialect;
     double *scores;
     bool *unset;
 
     void compute(int frame) const
     {
         float_adm_frame(ref + frame * frame_bytes, dist + frame * frame_bytes, width, height,
-                        bit_depth, &options, rcpss, double_weights, scores + frame * outputs,
+                        bit_depth, &options, &dialect, scores + frame * outputs,
                         unset + frame * outputs);
     }
 };
@@ -126,12 +129,21 @@ static void check_shapes(const Samples &ref, const Samples &dist, int bit_depth,
         throw std::invalid_argument("a frame below 17x17 has no defined result");
 }
 
-static void compute(Samples ref, Samples dist, int bit_depth, const nb::dict &options, bool rcpss,
-                    bool double_weights, int threads, Values scores, Marks unset)
+static Dialect read_dialect(Division division, const std::optional<Table> &table,
+                            bool double_weights, bool vmafx_conclusion)
+{
+    if (division == Division::instruction && !has_rcpss)
+        throw std::invalid_argument("this processor has no RCPSS instruction");
+    if ((division == Division::table) != table.has_value())
+        throw std::invalid_argument("a table goes with the division `table` and with no other");
+    return {division, table ? table->data() : nullptr, double_weights, vmafx_conclusion};
+}
+
+static void compute(Samples ref, Samples dist, int bit_depth, const nb::dict &options,
+                    Division division, std::optional<Table> table, bool double_weights,
+                    bool vmafx_conclusion, int threads, Values scores, Marks unset)
 {
     check_shapes(ref, dist, bit_depth, scores, unset);
-    if (rcpss && !has_rcpss)
-        throw std::invalid_argument("this processor has no RCPSS instruction");
     const int frames = static_cast<int>(ref.shape(0));
     const Batch batch = {static_cast<const std::uint8_t *>(ref.data()),
                          static_cast<const std::uint8_t *>(dist.data()),
@@ -141,8 +153,7 @@ static void compute(Samples ref, Samples dist, int bit_depth, const nb::dict &op
                          static_cast<int>(ref.shape(1)),
                          bit_depth,
                          read_options(options),
-                         rcpss,
-                         double_weights,
+                         read_dialect(division, table, double_weights, vmafx_conclusion),
                          scores.data(),
                          unset.data()};
     nb::gil_scoped_release unlocked;
@@ -155,11 +166,17 @@ NB_MODULE(_reference, module)
     module.attr("HAS_RCPSS") = has_rcpss;
     module.attr("COMPILER") = REFERENCE_COMPILER;
     module.attr("FLAGS") = REFERENCE_FLAGS;
+    nb::enum_<Division>(module, "Division", "How the decouple divides.")
+        .value("ieee", Division::ieee)
+        .value("instruction", Division::instruction)
+        .value("table", Division::table)
+        .value("quotient", Division::quotient);
     // without noconvert an array of another type would be copied, and the copy filled
-    module.def("compute", &compute, nb::arg("ref").noconvert(), nb::arg("dist").noconvert(),
-               nb::arg("bit_depth"), nb::arg("options"), nb::arg("rcpss"),
-               nb::arg("double_weights"), nb::arg("threads"), nb::arg("scores").noconvert(),
-               nb::arg("unset").noconvert(),
-               "Fill scores (frames, 18) float64 and unset (frames, 18) bool from ref and dist\n"
-               "(frames, height, width), uint8 at 8 bits and uint16 above.");
+    module.def(
+        "compute", &compute, nb::arg("ref").noconvert(), nb::arg("dist").noconvert(),
+        nb::arg("bit_depth"), nb::arg("options"), nb::arg("division"),
+        nb::arg("table").noconvert().none(), nb::arg("double_weights"), nb::arg("vmafx_conclusion"),
+        nb::arg("threads"), nb::arg("scores").noconvert(), nb::arg("unset").noconvert(),
+        "Fill scores (frames, 18) float64 and unset (frames, 18) bool from ref and dist\n"
+        "(frames, height, width), uint8 at 8 bits and uint16 above; table (4096,) uint32 or None.");
 }

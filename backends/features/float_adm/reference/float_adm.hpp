@@ -7,6 +7,7 @@
 #include <array>
 #include <cfloat>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 static_assert(FLT_EVAL_METHOD == 0, "float expressions must be evaluated in float");
@@ -56,10 +57,22 @@ struct Options {
     int skip_scale0;
 };
 
-// A dialect is a division and a precision of the CSF weights (section 1).
+// How the decouple divides (section 6.2): all but the first take an estimate of 1/d through one
+// Newton step.
+enum class Division : int {
+    ieee,        // IEEE quotient
+    instruction, // this processor's RCPSS
+    table,       // another processor's RCPSS, replayed from its table
+    quotient,    // the IEEE quotient 1/d for the estimate, where there is no RCPSS
+};
+
+// A dialect is a division and a precision of the CSF weights (section 1); the conclusion comes on
+// top. Plain data, so that tests can build it through ctypes.
 struct Dialect {
-    bool rcpss;          // divide through the processor's reciprocal estimate
-    bool double_weights; // weights with fp64 intermediates
+    Division division;
+    const std::uint32_t *table; // 4096 float bits, for Division::table
+    int double_weights;         // weights with fp64 intermediates
+    int vmafx_conclusion;       // VMAFx's rules at the end of a frame instead of Netflix's
 };
 
 // 5.1: samples of `bit_depth` 8 (bytes) or 10, 12, 16 (16-bit words) to centred float.
@@ -69,8 +82,8 @@ Plane to_float(const void *samples, int width, int height, int bit_depth);
 Plane dwt(const Plane &input, Bands *bands);
 
 // 6.2: splits dist into what restores ref and what is added to it.
-void decouple(const Bands &ref, const Bands &dist, double gain_limit, bool rcpss, Bands &restored,
-              Bands &additive);
+void decouple(const Bands &ref, const Bands &dist, double gain_limit, const Dialect &dialect,
+              Bands &restored, Bands &additive);
 
 // 6.3: CSF weights of the bands h, v, d of a scale.
 std::array<float, 3> csf_weights(int scale, const Options &options, bool double_weights);
@@ -98,12 +111,12 @@ struct ScaleSums {
 
 // 7: scores of the frame in libvmaf's order, debug included; unset marks what is left unset.
 void conclude(const std::array<ScaleSums, scales> &sums, int width, int height,
-              const Options &options, double scores[outputs], bool unset[outputs]);
+              const Options &options, bool vmafx, double scores[outputs], bool unset[outputs]);
 
 } // namespace float_adm
 
 // One frame, from samples to scores. C linkage so that tests can call differently built copies.
 extern "C" void float_adm_frame(const void *ref, const void *dist, int width, int height,
-                                int bit_depth, const float_adm::Options *options, int rcpss,
-                                int double_weights, double scores[float_adm::outputs],
-                                bool unset[float_adm::outputs]);
+                                int bit_depth, const float_adm::Options *options,
+                                const float_adm::Dialect *dialect,
+                                double scores[float_adm::outputs], bool unset[float_adm::outputs]);

@@ -4,10 +4,10 @@
 namespace float_adm {
 
 static ScaleSums scale_sums(int scale, const Bands &ref, const Bands &dist, const Options &options,
-                            Dialect dialect)
+                            const Dialect &dialect)
 {
     Bands restored, additive;
-    decouple(ref, dist, options.enhn_gain_limit, dialect.rcpss, restored, additive);
+    decouple(ref, dist, options.enhn_gain_limit, dialect, restored, additive);
     const std::array<float, 3> weights = csf_weights(scale, options, dialect.double_weights);
     apply_csf(restored, weights);
     apply_csf(additive, weights);
@@ -29,11 +29,10 @@ static ScaleSums scale_sums(int scale, const Bands &ref, const Bands &dist, cons
 } // namespace float_adm
 
 void float_adm_frame(const void *ref, const void *dist, int width, int height, int bit_depth,
-                     const float_adm::Options *options, int rcpss, int double_weights,
+                     const float_adm::Options *options, const float_adm::Dialect *dialect,
                      double scores[float_adm::outputs], bool unset[float_adm::outputs])
 {
     using namespace float_adm;
-    const Dialect dialect = {rcpss != 0, double_weights != 0};
     Plane ref_plane = to_float(ref, width, height, bit_depth);
     Plane dist_plane = to_float(dist, width, height, bit_depth);
     std::array<ScaleSums, scales> sums;
@@ -47,7 +46,7 @@ void float_adm_frame(const void *ref, const void *dist, int width, int height, i
         Bands ref_bands, dist_bands;
         ref_plane = dwt(ref_plane, &ref_bands);
         dist_plane = dwt(dist_plane, &dist_bands);
-        sums[scale] = scale_sums(scale, ref_bands, dist_bands, *options, dialect);
+        sums[scale] = scale_sums(scale, ref_bands, dist_bands, *options, *dialect);
     }
-    conclude(sums, width, height, *options, scores, unset);
+    conclude(sums, width, height, *options, dialect->vmafx_conclusion != 0, scores, unset);
 }

@@ -1,0 +1,119 @@
+"""What the commands share of a terminal: output that breaks nothing, one interrupt, a bar."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGTERM
+from typing import NoReturn
+
+import typer
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from gate.model import Cell, ExitCode, Result
+from reports.wording import printable
+
+
+def make_streams_safe() -> None:
+    """Let no closed stream and no narrow encoding decide about the exit code."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller, `2>&-`
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - lives as long as the program
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def one_interrupt() -> Iterator[Callable[[], None]]:
+    """Let the first SIGINT, SIGTERM or SIGHUP end the run, and ignore those after it.
+
+    Yields:
+        A function that ignores even the first one, for the time when reports are written.
+    """
+
+    def ignore() -> None:
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
+
+    def interrupt(*_: object) -> NoReturn:
+        ignore()
+        raise KeyboardInterrupt
+
+    signals = {n: signal.signal(n, interrupt) for n in (SIGINT, SIGTERM, SIGHUP)}
+    try:
+        yield ignore
+    finally:
+        for number, before in signals.items():
+            signal.signal(number, before)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text; a reader who has had enough (`| head`) or a full disk changes no exit code."""
+    stream = sys.stderr if err else sys.stdout
+    try:
+        typer.echo(text, err=err)
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def stop(code: ExitCode, sentence: str) -> NoReturn:
+    """Print a sentence to stderr and end the program."""
+    say(printable(sentence), err=True)
+    raise typer.Exit(code)
+
+
+def rendered(renderable: RenderableType) -> str:
+    """Return what rich would print, so that all output leaves through `say`."""
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=sys.stdout.isatty(), width=Console().width or 80)
+    console.print(renderable, soft_wrap=True)
+    return text.getvalue().rstrip("\n")
+
+
+def section(title: str, facts: Mapping[str, str]) -> None:
+    """Print a title and its facts, one a line."""
+    say(printable(title))
+    for name, value in facts.items():
+        say(printable(f"  {name}: {value}"))
+
+
+class _Bar:
+    """Draws the runner's progress."""
+
+    def __init__(self, bars: Bars, task: TaskID) -> None:
+        self._bars = bars
+        self._task = task
+        self._done: set[str] = set()
+
+    def starts(self, cell: Cell) -> None:
+        """Show which cell runs."""
+        self._bars.update(self._task, description=cell.id)
+
+    def done(self, result: Result) -> None:
+        """Count the cell, once."""
+        self._done.add(result.cell.id)
+        self._bars.update(self._task, completed=len(self._done))
+
+
+@contextmanager
+def cell_progress(total: int) -> Iterator[_Bar]:
+    """Show a bar on a terminal; a log gets none."""
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    # FORCE_COLOR makes rich take a log for a terminal; the stream itself knows.
+    idle = not sys.stderr.isatty()
+    with Bars(*columns, console=Console(stderr=True), transient=True, disable=idle) as bars:
+        yield _Bar(bars, bars.add_task("", total=total))

@@ -1,0 +1,42 @@
+"""A fault in the twin is found by some dozens of random cells and comes out as a small matrix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from causes import CAUSES
+from planting import CANDIDATE, Planted, run_cells
+
+from backends.cpu import Cpu
+from gate import fuzz, matrix, plan
+from gate.model import Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backends.base import Backend
+
+SEED, CELLS = 1, 60
+FOUND = ("clamp for mirror at the near edge", "centre added last", "a column left unweighted")
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_planted_fault_is_found_and_its_reproducer_fails_by_itself(
+    name: str, pocl: Backend, tmp_path: Path
+) -> None:
+    (cause,) = (cause for cause in CAUSES if cause.name == name)
+    faulty = cause.planted(pocl)
+    drawn = fuzz.matrix_of(SEED, CELLS, (CANDIDATE,))
+    run = run_cells(drawn, plan.plan(drawn), faulty)
+    assert run.count(Status.FAIL) > 0
+    with fuzz.Kept(lambda opened: Cpu() if opened == "cpu" else faulty) as backends:
+        _, reproducers = fuzz.reproduce(run, SEED, backends, str)
+    path = tmp_path / reproducers[0].name
+    path.write_text(reproducers[0].text, "utf-8")
+    loaded = matrix.load(path)
+    (cell,) = plan.plan(loaded)
+    assert cell.width * cell.height * cell.frames < 50 * 50
+    assert len(cell.options) <= 2
+    assert run_cells(loaded, (cell,), faulty).count(Status.FAIL) == 1
+    assert run_cells(loaded, (cell,), Planted(pocl, "nothing")).count(Status.PASS) == 1

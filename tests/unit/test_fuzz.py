@@ -1,0 +1,195 @@
+"""Tests of the fuzzer's reproducers and of the backends that it keeps open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from planting import CANDIDATE, Quiet, run_cells
+
+from backends.base import Arithmetic, Backend, Clip, Feature, Options, Scores, Unavailable
+from backends.cpu import Cpu
+from backends.features.float_adm.spec import own
+from gate import fuzz, matrix, plan, runner
+from gate.draw import draw
+from gate.fuzz import Kept, Reproducer, reproduce
+from gate.model import Run, Status
+
+SEED, CELLS = 1, 60
+
+
+@dataclass
+class Faulty:
+    """The reference with a fault: where `wrong` says so, one score is one step off."""
+
+    wrong: Callable[[Clip, Options], bool]
+    name: str = CANDIDATE
+    facts_read: int = 0
+    closed: int = 0
+
+    def facts(self) -> Mapping[str, str]:
+        self.facts_read += 1
+        return {}
+
+    def compute(
+        self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
+    ) -> Scores:
+        scores = Cpu().compute(feature, arithmetic, options, clip)
+        if self.wrong(clip, options):
+            scores.values[-1, 0] = np.nextafter(scores.values[-1, 0], 9)
+        return scores
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def low_gain(clip: Clip, options: Options) -> bool:
+    return clip.height > 20 and own(options).adm_enhn_gain_limit < 60
+
+
+@dataclass
+class Fuzzed:
+    """What one run with a faulty candidate gave."""
+
+    run: Run
+    reproducers: list[Reproducer]
+    candidate: Faulty
+    opened: list[str] = field(default_factory=list)
+
+
+def fuzzed(wrong: Callable[[Clip, Options], bool]) -> Fuzzed:
+    drawn = fuzz.matrix_of(SEED, CELLS, (CANDIDATE,))
+    cells = plan.plan(drawn)
+    candidate, opened = Faulty(wrong), []
+
+    def open_backend(name: str) -> Backend:
+        opened.append(name)
+        return Cpu() if name == "cpu" else candidate
+
+    with Kept(open_backend) as backends:
+        run = runner.run(
+            drawn,
+            cells,
+            selection=(),
+            planned=len(cells),
+            required=(),
+            command="parity-gate fuzz",
+            open_backend=backends,
+            progress=Quiet(),
+        )
+        run, reproducers = reproduce(run, SEED, backends, lambda name: f"run {name}")
+    return Fuzzed(run, reproducers, candidate, opened)
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Fuzzed:
+    return fuzzed(low_gain)
+
+
+def test_what_differs_is_found_and_some_of_it_is_made_small(faulty: Fuzzed) -> None:
+    assert 3 < faulty.run.count(Status.FAIL) < CELLS
+    assert faulty.run.count(Status.ERROR) == 0
+    assert [found.name for found in faulty.reproducers] == list(fuzz.REPRODUCERS)
+
+
+def test_the_smallest_pictures_are_made_smaller_first(faulty: Fuzzed) -> None:
+    sizes = {
+        r.cell.id: r.cell.width * r.cell.height * r.cell.frames
+        for r in faulty.run.results
+        if r.status is Status.FAIL
+    }
+    assert [sizes[found.failed] for found in faulty.reproducers] == sorted(sizes.values())[:3]
+
+
+def test_a_result_tells_its_reproducer(faulty: Fuzzed) -> None:
+    told = {result.cell.id: result.detail for result in faulty.run.results if result.detail}
+    assert told == {
+        found.failed: f"small reproducer: run {found.name}" for found in faulty.reproducers
+    }
+
+
+def test_a_reproducer_is_small_and_fails_when_it_is_read_back(
+    faulty: Fuzzed, tmp_path: Path
+) -> None:
+    for found in faulty.reproducers:
+        path = tmp_path / found.name
+        path.write_text(found.render(faulty.run), "utf-8")
+        loaded = matrix.load(path)
+        (cell,) = plan.plan(loaded)
+        assert (cell.width, cell.height, cell.frames) == (17, 21, 1)
+        assert cell.options.keys() == {"adm_enhn_gain_limit"}
+        assert run_cells(loaded, (cell,), Faulty(low_gain)).count(Status.FAIL) == 1
+        assert run_cells(loaded, (cell,), Faulty(lambda *_: False)).count(Status.PASS) == 1
+
+
+def test_a_reproducer_says_where_it_comes_from(faulty: Fuzzed) -> None:
+    for found in faulty.reproducers:
+        assert found.text.startswith(f"# Differs as {found.failed} of seed {SEED}")
+
+
+def test_backends_are_opened_once_and_closed_once(faulty: Fuzzed) -> None:
+    assert faulty.opened == ["cpu", CANDIDATE]
+    assert faulty.candidate.closed == 1
+    assert faulty.candidate.facts_read > 3
+
+
+def test_nothing_is_searched_where_nothing_differs() -> None:
+    sound = fuzzed(lambda *_: False)
+    assert sound.run.count(Status.PASS) > CELLS / 2
+    assert sound.run.count(Status.FAIL) == 0
+    assert sound.reproducers == []
+
+
+def test_an_interrupted_search_keeps_what_it_has_and_the_run_is_interrupted() -> None:
+    asked = 0
+
+    def wrong(clip: Clip, options: Options) -> bool:
+        nonlocal asked
+        asked += 1
+        if asked == CELLS + 60:
+            raise KeyboardInterrupt
+        return low_gain(clip, options)
+
+    stopped = fuzzed(wrong)
+    assert stopped.run.interrupted
+    assert 0 < len(stopped.reproducers) < 3
+    assert stopped.run.count(Status.FAIL) > 3
+    assert stopped.run.unfinished == 0
+
+
+def test_an_interrupted_run_is_not_searched() -> None:
+    def wrong(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    stopped = fuzzed(wrong)
+    assert stopped.run.interrupted
+    assert stopped.reproducers == []
+
+
+def test_an_absent_backend_is_absent_every_time() -> None:
+    def open_backend(name: str) -> Backend:
+        raise Unavailable(name)
+
+    with Kept(open_backend) as backends:
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="cuda"):
+                backends("cuda")
+
+
+def test_every_draw_can_be_written_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    for index in range(150):
+        drawn = draw(5, index)
+        path.write_text(fuzz.as_file(drawn, "cpu", CANDIDATE, "drawn"), "utf-8")
+        loaded = matrix.load(path)
+        (cell,) = plan.plan(loaded)
+        assert loaded.warnings == {}
+        assert loaded.fixtures == {drawn.fixture_name: drawn.declared()}
+        assert (cell.options, cell.dialect, cell.conclusion) == (
+            drawn.options,
+            drawn.dialect,
+            drawn.conclusion,
+        )
