@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from fractions import Fraction
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 import typer
 
-from backends import reciprocal
-from backends.base import Refused
+from backends import reciprocal, registry
+from backends.base import Device, Refused, Unavailable
+from backends.device import DeviceBackend
+from backends.features.float_adm import powers
 from gate import environment
+from gate.document import unknown
 from gate.model import ExitCode
-from gate.terminal import say, section, stop
+from gate.terminal import counting, say, section, stop
 from reports.wording import printable
+
+MOST = 20.0  # the largest adm_p_norm
 
 app = typer.Typer(
     help="Show what this machine does to 1/x (RCPSS) and to x^p (powf), input by input.",
@@ -56,3 +65,92 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         stop(ExitCode.USAGE, f"--out {str(path)!r} cannot be written: {error.strerror}")
     say(printable(f"wrote {path}"))
+
+
+Exponents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exponent",
+        metavar="P",
+        help="for example 4.5 or 1/3; may be repeated (default: 1, 2, 4.5, 20, 1/3)",
+    ),
+]
+Backends = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--backend", metavar="NAME", help="a device; may be repeated (default: all that are here)"
+    ),
+]
+Exhaustive = Annotated[
+    bool, typer.Option("--exhaustive", help="all 2 147 483 648 floats without a sign, not a sample")
+]
+
+
+@app.command(epilog="Example: parity-gate probe powf --exhaustive --exponent 20 --backend cuda")
+def powf(
+    exponent: Exponents = None,
+    backend: Backends = None,
+    exhaustive: Exhaustive = False,  # noqa: FBT002 - typer reads it so
+) -> None:
+    """Hold each device's x^p, of adm_p_norm other than 3, against the C library's powf."""
+    exponents = [_exponent(text) for text in exponent or ("1", "2", "4.5", "20", "1/3")]
+    section("powf of the C library", {"build": powers.described()})
+    devices = 0
+    different = 0
+    for name in backend or registry.backend_names():
+        with _opened(name, required=bool(backend)) as device:
+            if device is None:
+                continue
+            devices += 1
+            for value in exponents:
+                different += _compared(name, device, value, exhaustive=exhaustive)
+    if not devices:
+        stop(ExitCode.NOTHING, "nothing compared: no device is here; `parity-gate doctor` says why")
+    if different:
+        stop(ExitCode.FAIL, f"{different} results differ from the C library's")
+
+
+@contextmanager
+def _opened(name: str, *, required: bool) -> Iterator[Device | None]:
+    """Open a backend for its device; None where it has none, or is absent and was not named."""
+    if name not in registry.backend_names():
+        stop(ExitCode.USAGE, f"--backend: {unknown('backend', name, registry.backend_names())}")
+    try:
+        backend = registry.open_backend(name)
+    except Unavailable as absence:
+        if required:
+            stop(ExitCode.NOTHING, f"{name}: {absence}")
+        yield None
+        return
+    with closing(backend):
+        yield backend.device if isinstance(backend, DeviceBackend) else None
+
+
+def _exponent(text: str) -> float:
+    try:
+        value = float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        value = 0.0
+    if not 0 < value <= MOST:
+        sentence = f"{text!r} is no number above 0 and at most {MOST:g}, such as 4.5 or 1/3"
+        stop(ExitCode.USAGE, f"--exponent: {sentence}")
+    return value
+
+
+def _compared(name: str, device: Device, exponent: float, *, exhaustive: bool) -> int:
+    """Compare one exponent on one device, print what came of it, return how many differ."""
+    began = perf_counter()
+    try:
+        with counting(f"{name}, p = {exponent:g}", powers.PATTERNS) as progress:
+            compare = powers.exhaustive if exhaustive else powers.sampled
+            found = compare(device, exponent, progress)
+    except Refused as refusal:
+        stop(ExitCode.ERROR, str(refusal))
+    seconds = perf_counter() - began
+    say(
+        f"{name} p = {exponent:g}: {found.compared} inputs, {found.different} different, "
+        f"{seconds:.1f} s"
+    )
+    for difference in found.first:
+        say(f"  {difference}")
+    return found.different

@@ -105,6 +105,20 @@ class _Bar:
 
 
 @contextmanager
+def counting(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar on a terminal while something is counted up to `total`; a log gets none.
+
+    Yields:
+        A function that takes how much has been counted so far.
+    """
+    columns = (BarColumn(), TextColumn("{task.percentage:.0f}%"), TextColumn(title, markup=False))
+    idle = not sys.stderr.isatty()
+    with Bars(*columns, console=Console(stderr=True), transient=True, disable=idle) as bars:
+        task = bars.add_task("", total=total)
+        yield lambda done: bars.update(task, completed=done)
+
+
+@contextmanager
 def cell_progress(total: int) -> Iterator[_Bar]:
     """Show a bar on a terminal; a log gets none."""
     columns = (

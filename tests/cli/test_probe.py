@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from backends import _reciprocal, reciprocal
+from backends import _reciprocal, c_library, reciprocal, registry
+from backends.base import Unavailable
+from backends.features.float_adm import powers
 from gate import cli, runner
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SMOKE = str(Path(__file__).parents[2] / "matrices" / "smoke.yaml")
 CELL = "float_adm/rcpss-single/debug_egl_1.2/bbb_63x65_420p8/opencl:pocl"
@@ -123,3 +129,78 @@ def test_an_unknown_table_exits_2_before_anything_runs(program: Program) -> None
         "--rcp-table: 'amd' is neither a file nor a known table; "
         "known: amd-zen-4, intel-emerald-rapids\n"
     )
+
+
+def test_a_sample_of_powers_is_compared_on_each_device(program: Program) -> None:
+    outcome = program("probe", "powf", "--exponent", "4.5", "--exponent", "1/3")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "glibc's build with" in outcome.out
+    lines = [line for line in outcome.out.splitlines() if line.startswith("opencl:pocl p = ")]
+    assert [line.partition(" inputs")[0] for line in lines] == [
+        "opencl:pocl p = 4.5: 102543",
+        "opencl:pocl p = 0.333333: 102543",
+    ]
+    assert all(" 0 different, " in line for line in lines)
+
+
+def test_powers_that_differ_exit_1_and_are_told(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = powers.Compared(1000, 2, (powers.Difference(0.5, 2.0, 0.25, 0.125),))
+    monkeypatch.setattr(powers, "sampled", lambda *_: found)
+    outcome = program("probe", "powf", "--exponent", "2", "--backend", "opencl:pocl")
+    assert (outcome.code, outcome.err) == (1, "2 results differ from the C library's\n")
+    assert "opencl:pocl p = 2: 1000 inputs, 2 different" in outcome.out
+    assert "powf(0x1.0000000000000p-1, 2) is 0x1.0000000000000p-2 in the C library" in outcome.out
+
+
+def test_the_exhaustive_comparison_is_asked_for(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = powers.Compared(1 << 31, 0, ())
+    monkeypatch.setattr(powers, "exhaustive", lambda *_: found)
+    outcome = program(
+        "probe", "powf", "--exhaustive", "--exponent", "2", "--backend", "opencl:pocl"
+    )
+    assert outcome.code == 0
+    assert "opencl:pocl p = 2: 2147483648 inputs, 0 different" in outcome.out
+
+
+def test_a_host_without_glibcs_powf_exits_4(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(values: NDArray[np.float32], exponents: NDArray[np.float32]) -> NDArray[np.float32]:
+        return values + exponents
+
+    monkeypatch.setattr(c_library, "powf", other)
+    outcome = program("probe", "powf", "--exponent", "2", "--backend", "opencl:pocl")
+    assert outcome.code == 4
+    assert "the C library's powf here is not glibc's" in outcome.err
+
+
+def test_an_absent_device_that_was_named_exits_3(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(_: str) -> None:
+        message = "no GPU"
+        raise Unavailable(message)
+
+    monkeypatch.setattr(registry, "open_backend", absent)
+    outcome = program("probe", "powf", "--backend", "cuda")
+    assert (outcome.code, outcome.err) == (3, "cuda: no GPU\n")
+    outcome = program("probe", "powf")
+    assert outcome.code == 3
+    assert outcome.err.startswith("nothing compared: no device is here")
+
+
+@pytest.mark.parametrize("exponent", ["0", "-1", "20.1", "1/0", "nan", "inf", "two"])
+def test_an_exponent_out_of_range_exits_2(program: Program, exponent: str) -> None:
+    outcome = program("probe", "powf", "--exponent", exponent)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"--exponent: {exponent!r} is no number above 0 and at most 20" in outcome.err
+
+
+def test_an_unknown_device_exits_2(program: Program) -> None:
+    outcome = program("probe", "powf", "--backend", "opencl:pokl")
+    assert outcome.code == 2
+    assert "did you mean 'opencl:pocl'?" in outcome.err

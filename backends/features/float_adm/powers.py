@@ -7,7 +7,7 @@ Source: float_adm.md, section 12.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,8 +60,8 @@ class Difference(NamedTuple):
         )
 
 
-class Exhausted(NamedTuple):
-    """What came of comparing every input of an exponent."""
+class Compared(NamedTuple):
+    """What came of comparing inputs of one exponent; `first` are some that differ."""
 
     compared: int
     different: int
@@ -192,7 +192,7 @@ class Powers:
         return self._device.download(output, values.shape, np.dtype(np.float32))
 
 
-def exhaustive(device: Device, exponent: float, progress: Callable[[int], None]) -> Exhausted:
+def exhaustive(device: Device, exponent: float, progress: Callable[[int], None]) -> Compared:
     """Compare device and C library on every float without a sign.
 
     Args:
@@ -203,18 +203,33 @@ def exhaustive(device: Device, exponent: float, progress: Callable[[int], None])
     Raises:
         Refused: the C library's powf is not glibc's.
     """
+    chunks = (_floats(np.arange(start, start + CHUNK)) for start in range(0, PATTERNS, CHUNK))
+    return _compared(device, exponent, chunks, progress)
+
+
+def sampled(device: Device, exponent: float, progress: Callable[[int], None]) -> Compared:
+    """Compare device and C library on `sample(exponent)`; arguments as for `exhaustive`."""
+    return _compared(device, exponent, [sample(exponent)], progress)
+
+
+def _compared(
+    device: Device,
+    exponent: float,
+    chunks: Iterable[NDArray[np.float32]],
+    progress: Callable[[int], None],
+) -> Compared:
     fused = host_fuses()
     source = (resources.files(__package__) / "kernels" / "powf.cl.h").read_text("utf-8")
     powers = Powers(device, device.compile(source))
-    exponents = np.full(CHUNK, exponent, np.float32)
-    different, first = 0, list[Difference]()
-    for start in range(0, PATTERNS, CHUNK):
-        values = _floats(np.arange(start, start + CHUNK))
+    compared, different, first = 0, 0, list[Difference]()
+    for values in chunks:
+        exponents = np.full(len(values), exponent, np.float32)
         found = powers.differences(values, exponents, fused=fused)
+        compared += len(values)
         different += len(found)
         first += found[: FIRST - len(first)]
-        progress(start + CHUNK)
-    return Exhausted(PATTERNS, different, tuple(first))
+        progress(compared)
+    return Compared(compared, different, tuple(first))
 
 
 def _floats(bits: NDArray[np.integer]) -> NDArray[np.float32]:
