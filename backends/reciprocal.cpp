@@ -1,10 +1,14 @@
 // The processor's reciprocal estimate (RCPSS) as data: a table read from the instruction itself,
 // and the check that the table with integer exponent arithmetic is the whole instruction.
 // Source: float_adm.md section 6.2.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <future>
 #include <stdexcept>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -77,23 +81,45 @@ static std::uint32_t equal_estimates(std::uint32_t first, std::uint32_t count, s
 #endif
 }
 
-// Every mantissa of [1, 2), where the model is the entry itself, then every sign and exponent at
-// 2048 mantissas.
-static std::pair<std::uint64_t, std::uint64_t> check_table(Table table)
-{
+struct Count {
     std::uint64_t checked = 0, different = 0;
-    for (std::uint32_t i = 0; i < entries; i++) {
-        const std::uint32_t first = 0x3f800000u | i << low_bits, count = 1u << low_bits;
-        different += count - equal_estimates(first, count, table.data()[i]);
-        checked += count;
+};
+
+// One of `parts` parts of: every mantissa of [1, 2), where the model is the entry itself, then
+// every sign and exponent at 2048 mantissas.
+static Count check_part(const std::uint32_t *table, std::uint32_t part, std::uint32_t parts)
+{
+    Count count;
+    for (std::uint32_t i = part; i < entries; i += parts) {
+        const std::uint32_t first = 0x3f800000u | i << low_bits, inputs = 1u << low_bits;
+        count.different += inputs - equal_estimates(first, inputs, table[i]);
+        count.checked += inputs;
     }
-    for (std::uint32_t high = 0; high < 512; high++)
+    for (std::uint32_t high = part; high < 512; high += parts)
         for (std::uint32_t mantissa = 0; mantissa <= mantissa_mask; mantissa += 4096 + 2) {
             const std::uint32_t bits = high << 23 | mantissa;
-            different += estimate(bits) != model(table.data(), bits);
-            checked++;
+            count.different += estimate(bits) != model(table, bits);
+            count.checked++;
         }
-    return {checked, different};
+    return count;
+}
+
+static std::pair<std::uint64_t, std::uint64_t> check_table(Table table)
+{
+    if (!has_rcpss)
+        throw std::runtime_error("this processor has no RCPSS instruction");
+    const std::uint32_t parts = std::min(4u, std::max(1u, std::thread::hardware_concurrency()));
+    std::vector<std::future<Count>> others;
+    for (std::uint32_t part = 1; part < parts; part++)
+        others.push_back(std::async(std::launch::async | std::launch::deferred, check_part,
+                                    table.data(), part, parts));
+    Count total = check_part(table.data(), 0, parts);
+    for (std::future<Count> &other : others) {
+        const Count count = other.get();
+        total.checked += count.checked;
+        total.different += count.different;
+    }
+    return {total.checked, total.different};
 }
 
 NB_MODULE(_reciprocal, module)
