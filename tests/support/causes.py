@@ -243,6 +243,19 @@ const double limit = (double)(value * (float)gain_limit);
         patch=root_in_doubles,
     ),
     Cause(
+        "the device's own float power",
+        (
+            "float_adm/ieee-*/debug_apn_2.5/city_322x182_*",
+            "float_adm/ieee-*/debug_apn_2/bbb_63x65_420p8",
+        ),
+        ((": power(z, p_norm, fused);", ": pow(z, p_norm);"),),
+    ),
+    Cause(
+        "a gap in the input of the next level",
+        ("float_adm/ieee-*/debug/noise_17x17_8",),
+        (("        next[picture * area", "        if (x > 0) next[picture * area"),),
+    ),
+    Cause(
         "floor of 1e-2",
         ("float_adm/ieee-*/debug_nw_0/flat1_576x324_16",),
         patch=wide_floor,
