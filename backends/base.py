@@ -32,6 +32,19 @@ class Refused(Exception):  # noqa: N818 - a declared limit, not a mistake
     """Something is here but declines: a dialect, options, a clip, an ambiguous name; says why."""
 
 
+class NoResult(Refused):
+    """A frame has no result in this conclusion.
+
+    Attributes:
+        scores: what was computed, to be compared although it is refused.
+    """
+
+    def __init__(self, message: str, scores: Scores) -> None:
+        """Keep the sentence and the scores behind it."""
+        super().__init__(message)
+        self.scores = scores
+
+
 class Inexact(Exception):  # noqa: N818 - a state of this device, not a mistake
     """A device does not compute plain arithmetic as IEEE 754 says; the text says where."""
 
@@ -207,7 +220,7 @@ class Feature(ABC):
 
     @abstractmethod
     def extractor(self, arithmetic: Arithmetic, options: Options) -> Extractor:
-        """Return what to ask real libvmaf for.
+        """Return what to ask real libvmaf for, the same on every machine.
 
         Raises:
             Refused: libvmaf has not this arithmetic; the text says which it has.

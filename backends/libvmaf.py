@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from backends.base import Extractor, Failed, Scores, Unavailable
+from backends.base import Extractor, Failed, Refused, Scores, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,6 +108,9 @@ class Libvmaf:
             Failed: libvmaf refuses an option, or gives less than what was asked for.
         """
         feature.require(arithmetic, clip)
+        if notes := feature.notes(arithmetic):
+            message = f"real libvmaf divides as this processor does, not otherwise ({notes[0]})"
+            raise Refused(message)
         extractor = feature.extractor(arithmetic, options)
         values = np.empty((clip.frames, len(extractor.metrics)), np.float64)
         batch = _frames_of_a_batch(clip)
@@ -329,6 +332,11 @@ def open_backend(name: str) -> Libvmaf:  # noqa: ARG001 - every backend module o
     except OSError as error:
         message = f"ffmpeg at '{executable}' cannot be executed ({error}); {INSTALL} brings one"
         raise Unavailable(message) from error
+    if shown.returncode:
+        message = (
+            f"ffmpeg at '{executable}' ended with status {shown.returncode} when asked for help"
+        )
+        raise Failed(message)
     if "Filter libvmaf\n" not in shown.stdout:
         message = f"ffmpeg at '{executable}' has no libvmaf filter; {INSTALL} brings one that has"
         raise Unavailable(message)

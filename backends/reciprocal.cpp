@@ -122,12 +122,29 @@ static std::pair<std::uint64_t, std::uint64_t> check_table(Table table)
     return {total.checked, total.different};
 }
 
+using Floats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+static void estimates(Floats values, Floats results)
+{
+    if (values.size() != results.size())
+        throw std::invalid_argument("values and results must have the same length");
+    for (std::size_t i = 0; i < values.size(); i++) {
+        std::uint32_t bits;
+        std::memcpy(&bits, &values.data()[i], sizeof bits);
+        bits = estimate(bits);
+        std::memcpy(&results.data()[i], &bits, sizeof bits);
+    }
+}
+
 NB_MODULE(_reciprocal, module)
 {
     module.doc() = "The reciprocal estimate of this processor, as a table of 4096 float bits.";
     module.attr("HAS_RCPSS") = has_rcpss;
     module.def("read_table", &read_table, nb::arg("table").noconvert(),
                "Fill table (4096, uint32) with the estimates of the floats 3F800000 | i << 11.");
+    module.def("estimates", &estimates, nb::arg("values").noconvert(),
+               nb::arg("results").noconvert(),
+               "Fill results (n,) float32 with the instruction's estimates for values (n,).");
     module.def("check_table", &check_table, nb::arg("table").noconvert(),
                "Return (inputs checked, inputs where table and instruction differ).");
 }

@@ -99,7 +99,7 @@ class Reproducer(NamedTuple):
 
 
 def without_agreed_refusals(run: Run) -> Run:
-    """Return the run with a SKIP for each drawn cell that both sides decline in the same words.
+    """Return the run with a SKIP for each drawn cell whose scores both sides have and refuse.
 
     A matrix declares such a cell; who draws cannot know it beforehand.
     """

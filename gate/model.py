@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 UNSET = None
 """A score that an implementation leaves unset; equal only to UNSET."""
 
-BOTH_REFUSE = "nothing to compare, both sides refuse"
-"""How the reason of a cell begins whose sides decline in the same words; its status is ERROR."""
+BOTH_REFUSE = "both sides refuse the same scores"
+"""How the reason of a cell begins whose frames have no result on either side: an ERROR."""
 
 UNFINISHED = "interrupted before it finished"
 """Reason of a cell that an interrupt left without a result; its status is ERROR."""

@@ -14,7 +14,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from backends import registry
-from backends.base import Arithmetic, CompilationFailed, Failed, Inexact, Refused, Unavailable
+from backends.base import (
+    Arithmetic,
+    CompilationFailed,
+    Failed,
+    Inexact,
+    NoResult,
+    Refused,
+    Unavailable,
+)
 from gate import compare, environment, plan
 from gate.errors import FixtureError
 from gate.fixtures import open_fixture
@@ -115,12 +123,12 @@ def run(  # noqa: PLR0913 - all of it is independent
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """Why something has no value; `refusal` is what a backend said that declined."""
+    """Why something has no value; `refused` are scores that a conclusion refuses."""
 
     status: Status
     reason: str
     detail: str = ""
-    refusal: str = ""
+    refused: Scores | None = None
 
     def result(self, cell: Cell, *, reference_seconds: float = 0, seconds: float = 0) -> Result:
         return Result(
@@ -139,9 +147,9 @@ def _attempt(work: Callable[[], T]) -> T | _Trouble:
         return work()
     except CompilationFailed as error:
         return _Trouble(Status.ERROR, str(error), error.log)
-    except Refused as error:
-        return _Trouble(Status.ERROR, str(error), refusal=str(error))
-    except (FixtureError, compare.Incomparable, Failed, Inexact) as error:
+    except NoResult as error:
+        return _Trouble(Status.ERROR, str(error), refused=error.scores)
+    except (FixtureError, compare.Incomparable, Failed, Inexact, Refused) as error:
         return _Trouble(Status.ERROR, str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes the ERROR of its cells
         first_line = str(error).partition("\n")[0] or "no message"
@@ -317,36 +325,43 @@ class _Session:
     def _run_cell(self, cell: Cell, reference: _Reference, clip: Clip) -> Result:
         began = perf_counter()
         if isinstance(reference.scores, _Trouble):
-            trouble = self._beside(reference.scores, cell, clip)
-            seconds = perf_counter() - began
-            return trouble.result(cell, reference_seconds=reference.seconds, seconds=seconds)
-        comparison = _attempt(partial(self._compared, cell, reference.scores, clip))
+            found = self._beside(reference.scores, cell, clip)
+        else:
+            found = _attempt(partial(self._compared, cell, reference.scores, clip))
         seconds = perf_counter() - began
-        if isinstance(comparison, _Trouble):
-            return comparison.result(cell, reference_seconds=reference.seconds, seconds=seconds)
+        if isinstance(found, _Trouble):
+            return found.result(cell, reference_seconds=reference.seconds, seconds=seconds)
         result = Result(
             cell,
-            Status.FAIL if comparison.mismatches else Status.PASS,
-            comparison=comparison,
+            Status.FAIL if found.mismatches else Status.PASS,
+            comparison=found,
             reference_seconds=reference.seconds,
             seconds=seconds,
         )
         return replace(result, reason=failure_sentence(result))
 
-    def _beside(self, reference: _Trouble, cell: Cell, clip: Clip) -> _Trouble:
-        """Return why a cell without reference scores has no verdict.
+    def _beside(self, reference: _Trouble, cell: Cell, clip: Clip) -> Comparison | _Trouble:
+        """Return what becomes of a cell whose reference has no scores.
 
-        Some pictures have no result. There the candidate should refuse in the same words; a matrix
-        that knows it says so with a skip.
+        Some pictures have no result. There the candidate should have the same bits and refuse them
+        too; a matrix that knows it says so with a skip.
         """
-        if not reference.refusal:
+        if reference.refused is None:
             return reference
         candidate = _attempt(partial(self._compute, cell.candidate, cell, clip))
         if not isinstance(candidate, _Trouble):
             return replace(reference, reason=f"{reference.reason}; the candidate gives scores")
-        if candidate.refusal == reference.refusal:
-            return _Trouble(Status.ERROR, f"{BOTH_REFUSE}: {reference.refusal}")
-        return replace(candidate, reason=f"{reference.reason}; the candidate: {candidate.reason}")
+        if candidate.refused is None:
+            told = f"{reference.reason}; the candidate: {candidate.reason}"
+            return replace(candidate, reason=told)
+        comparison = _attempt(
+            partial(
+                compare.compare, reference.refused, candidate.refused, cell.frames, cell.outputs
+            )
+        )
+        if isinstance(comparison, _Trouble) or comparison.mismatches:
+            return comparison
+        return _Trouble(Status.ERROR, f"{BOTH_REFUSE}: {candidate.reason}")
 
     def _compared(self, cell: Cell, reference: Scores, clip: Clip) -> Comparison:
         candidate = self._compute(cell.candidate, cell, clip)

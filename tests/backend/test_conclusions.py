@@ -141,6 +141,16 @@ def test_vmafx_refuses_a_frame_that_is_not_finite_by_its_number(side: Side) -> N
     assert sentence.endswith("the conclusion vmafx refuses frames with a score that is not finite")
 
 
+def test_vmafx_asks_only_of_what_is_emitted_that_it_be_finite(side: Side) -> None:
+    """Only debug outputs are infinite here: a finite sum over an infinite one is 0."""
+    clip = noise(33, 34, 1)
+    clip.dist[:] = 128
+    overflow = {"adm_p_norm": 20, "adm_f1s0": 10}
+    assert side.scores(VMAFX, clip, debug=False, **overflow).values.shape == (1, 7)
+    (sentence,) = side.refusals(VMAFX, clip, debug=True, **overflow)
+    assert sentence.startswith("frame 0 adm_den_f1s0_10_apn_20 is inf")
+
+
 def test_an_unknown_conclusion_is_refused(side: Side) -> None:
     (sentence,) = side.refusals(Arithmetic("ieee-double", "fork"), flat())
     assert sentence == "conclusion 'fork' is unknown; allowed: netflix, vmafx"

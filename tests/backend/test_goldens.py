@@ -11,7 +11,7 @@ import pytest
 
 from backends import reciprocal
 from backends.base import Arithmetic
-from backends.features.float_adm import FEATURE
+from backends.features.float_adm import FEATURE, spec
 from backends.features.float_adm.spec import FloatAdmOptions
 from gate import golden, matrix
 from gate.fixtures import FileFixture, PinnedFile, open_fixture
@@ -151,6 +151,7 @@ def different(scores: Scores, frames: list[golden.Scores]) -> int:
 
 def arithmetic(content: golden.Golden) -> Arithmetic:
     """Return the golden's arithmetic; a table of another processor is replayed, not skipped."""
+    assert bool(content.rcp_table) is spec.uses_rcpss(content.dialect)
     if content.rcp_table in ("", reciprocal.host_table().sha256):
         return Arithmetic(content.dialect)
     tables = {table.sha256: table for table in reciprocal.shipped().values()}

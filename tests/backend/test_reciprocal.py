@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import float_adm_oracle as oracle
 import numpy as np
 import pytest
 from stills import noise
 
 from backends import _reciprocal, reciprocal
 from backends.base import Arithmetic, Refused
-from backends.features.float_adm import FEATURE
+from backends.features.float_adm import FEATURE, _reference
 from backends.features.float_adm.spec import FloatAdmOptions
 from backends.reciprocal import RcpTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from backends.device import DeviceBackend
 
 rcpss = pytest.mark.skipif(not _reciprocal.HAS_RCPSS, reason="this processor has no RCPSS")
 
@@ -141,7 +148,63 @@ def test_a_host_without_a_usable_estimate_falls_back_and_says_so(
         FEATURE.reference(Arithmetic(dialect), DEBUG, clip)
         for dialect in ("rcpss-double", "ieee-double")
     )
-    assert fallback.values.tobytes() != ieee.values.tobytes()  # the Newton step stays
+    assert fallback.values.tobytes() != ieee.values.tobytes()
+
+
+def inputs() -> NDArray[np.float32]:
+    """Every sign and exponent, zeros, denormals, infinities and NaNs too, at 64 mantissas."""
+    high = np.arange(512, dtype=np.uint32)[:, np.newaxis] << np.uint32(23)
+    mantissas = np.arange(0, 1 << 23, (1 << 17) + 1, dtype=np.uint32)
+    return (high | np.append(mantissas, np.uint32((1 << 23) - 1))).ravel().view(np.float32)
+
+
+def same(left: NDArray[np.float32], right: NDArray[np.float32]) -> bool:
+    """Compare bits; any NaN equals any NaN, for devices make them their own."""
+    equal = left.view(np.uint32) == right.view(np.uint32)
+    return bool((equal | (np.isnan(left) & np.isnan(right))).all())
+
+
+TABLES = pytest.mark.parametrize("name", reciprocal.shipped())
+
+
+@TABLES
+def test_the_reference_replays_a_table_for_every_kind_of_input(name: str) -> None:
+    table = reciprocal.shipped()[name].bits
+    values = inputs()
+    _reference.replayed_estimates(table, values)
+    assert same(values, oracle.estimate(table, inputs()))
+
+
+ESTIMATES = """
+KERNEL estimates(GLOBAL const uint *table, GLOBAL const float *values, GLOBAL float *results,
+                 int count)
+{
+    if (ID(0) < count && ID(1) == 0 && ID(2) == 0)
+        results[ID(0)] = reciprocal_estimate(table, values[ID(0)]);
+}
+"""
+
+
+@TABLES
+def test_kernels_follow_a_table_for_every_kind_of_input(
+    device_backend: DeviceBackend, name: str
+) -> None:
+    device, table, values = device_backend.device, reciprocal.shipped()[name].bits, inputs()
+    kernels = device.compile(FEATURE.kernel_source() + ESTIMATES)
+    buffers = [device.upload(table), device.upload(values), device.empty(values.nbytes)]
+    kernels.launch("estimates", (values.size, 1, 1), *buffers, np.int32(values.size))
+    results = device.download(buffers[2], values.shape, np.dtype(np.float32))
+    assert same(results, oracle.estimate(table, values))
+
+
+@rcpss
+def test_the_oracle_and_the_instruction_agree_on_every_kind_of_input() -> None:
+    """Both are held against the oracle above, so it has to be right itself."""
+    host = reciprocal.host_table().bits
+    values = inputs()
+    estimates = np.empty_like(values)
+    _reciprocal.estimates(values, estimates)
+    assert same(estimates, oracle.estimate(host, values))
 
 
 def test_a_written_table_is_loaded_again(written: Path) -> None:

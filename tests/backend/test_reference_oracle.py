@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import float_adm_oracle as oracle
 import numpy as np
@@ -16,6 +17,7 @@ from backends import reciprocal
 from backends.base import CONCLUSIONS, Arithmetic, Refused
 from backends.features.float_adm import FEATURE, spec
 from backends.features.float_adm.spec import FloatAdmOptions
+from backends.reciprocal import RcpTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +129,26 @@ def different_from_oracle(
         if not same:
             wrong.append(f"{name}: {got!r}, oracle {value!r}")
     return wrong
+
+
+@settings(SETTINGS, max_examples=60)
+@given(pair=pairs(), dialect=st.sampled_from(["rcpss-double", "rcpss-single"]))
+def test_without_an_estimate_both_sides_take_the_quotient_through_the_newton_step(
+    device_backend: Backend, pair: Clip, dialect: str
+) -> None:
+    def refuse() -> NoReturn:
+        message = "no estimate"
+        raise Refused(message)
+
+    options = FloatAdmOptions(debug=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reciprocal, "host_table", refuse)
+        reference = FEATURE.reference(Arithmetic(dialect), options, pair)
+        twin = device_backend.compute(FEATURE, Arithmetic(dialect), options, pair)
+    expected = Arithmetic(dialect, rcp_table=RcpTable("", oracle.QUOTIENT))
+    for scores in (reference, twin):
+        computed = functools.partial(lambda scores, *_: scores, scores)
+        assert different_from_oracle(computed, pair, expected, options) == []
 
 
 TABLES = st.sampled_from([None, *reciprocal.shipped().values()])

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from backends import _reciprocal, c_library, reciprocal, registry
-from backends.base import Unavailable
-from backends.features.float_adm import powers
-from gate import cli, runner
+from backends.base import Arithmetic, Unavailable
+from backends.features.float_adm import FEATURE, powers
+from backends.features.float_adm.spec import FloatAdmOptions
+from gate import cli, matrix, runner
+from gate.fixtures import open_fixture
+from gate.model import exact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,6 +109,22 @@ def test_a_replayed_table_reaches_both_sides_and_every_report(
     assert report["notes"] == [note]
     assert note in Path("out/junit.xml").read_text()
     assert table.sha256 in Path("out/report.md").read_text()
+
+
+@pytest.mark.parametrize("name", reciprocal.shipped())
+def test_a_replayed_run_has_the_scores_of_its_table(program: Program, name: str) -> None:
+    """Whichever processor this is, one of the tables is another's."""
+    assert program("run", SMOKE, "--cell", CELL, "--rcp-table", name).code == 0
+    (reported,) = json.loads(Path("out/report.json").read_text())["references"]
+    declared = matrix.load(Path(SMOKE))
+    spec = declared.fixtures[reported["fixture"]]
+    with open_fixture(reported["fixture"], spec, Path(SMOKE).parent) as clip:
+        arithmetic = Arithmetic("rcpss-single", rcp_table=reciprocal.shipped()[name])
+        options = FloatAdmOptions(debug=True, adm_enhn_gain_limit=1.2)
+        scores = FEATURE.reference(arithmetic, options, clip)
+        plain = FEATURE.reference(Arithmetic("ieee-single"), options, clip)
+    assert reported["frames"] == [[exact(value) for value in row] for row in scores.values.tolist()]
+    assert scores.values.tobytes() != plain.values.tobytes()
 
 
 def test_a_replayed_run_is_repeated_with_its_table(

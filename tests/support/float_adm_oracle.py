@@ -2,7 +2,8 @@
 
 A dialect is (division, weights): division "rcp" (estimate + one Newton step) or "ieee"; weights
 "single" or "double" (precision of the CSF weights' intermediates). The estimate is read from a
-table of 4096 float bits; the processor's own is checked elsewhere to be exactly that.
+table of 4096 float bits; the processor's own is checked elsewhere to be exactly that. The table
+QUOTIENT stands for none: the estimate is the IEEE quotient.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ def powf(x: np.float32, p: float) -> np.float32:
 
 
 # ---------------------------------------------------------------- division
+QUOTIENT = np.zeros(0, np.uint32)
+
+
 def estimate(table: Table, x: Floats) -> Floats:
     b = np.ascontiguousarray(x, np.float32).view(np.uint32)
     sign = b & np.uint32(0x80000000)
@@ -69,7 +73,7 @@ def estimate(table: Table, x: Floats) -> Floats:
 def divide(n: Floats, d: Floats, table: Table | None) -> Floats:
     if table is None:
         return n / d
-    xi = estimate(table, d)
+    xi = estimate(table, d) if table.size else F(1) / d
     return n * (xi + xi * (F(1) - d * xi))
 
 

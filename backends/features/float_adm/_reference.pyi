@@ -16,6 +16,7 @@ class Division(Enum):
     table = 2
     quotient = 3
 
+def replayed_estimates(table: NDArray[np.uint32], values: NDArray[np.float32]) -> None: ...
 def compute(
     ref: Luma,
     dist: Luma,

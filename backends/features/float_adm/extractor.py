@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from backends import reciprocal
 from backends.base import Arithmetic, Extractor, Refused
 from backends.features.float_adm import spec
 
@@ -45,8 +44,7 @@ def request(arithmetic: Arithmetic, options: FloatAdmOptions) -> Extractor:
         options: those that differ from libvmaf's defaults are passed on.
 
     Raises:
-        Refused: libvmaf has not this arithmetic; the text says which it has. Or this processor has
-            no RCPSS that is a table, so that libvmaf divides as no dialect does here.
+        Refused: libvmaf has not this dialect or conclusion; the text says which it has.
     """
     _require_own(arithmetic)
     texts = {"debug": "true"}
@@ -77,18 +75,14 @@ def scores(options: FloatAdmOptions, values: NDArray[np.float64]) -> Scores:
 
 
 def _require_own(arithmetic: Arithmetic) -> None:
-    own = reciprocal.host_table()
-    replayed = arithmetic.rcp_table or own
     if arithmetic.dialect != OWN.dialect:
         wrong = f"dialect {arithmetic.dialect}"
     elif arithmetic.conclusion != OWN.conclusion:
         wrong = f"conclusion {arithmetic.conclusion}"
-    elif replayed.sha256 != own.sha256:
-        wrong = f"the reciprocal table {replayed}"
     else:
         return
     message = (
-        f"real libvmaf has only dialect {OWN.dialect}, conclusion {OWN.conclusion} and this "
-        f"processor's own reciprocal estimate; asked for {wrong}"
+        f"real libvmaf has only dialect {OWN.dialect} and conclusion {OWN.conclusion}; "
+        f"asked for {wrong}"
     )
     raise Refused(message)

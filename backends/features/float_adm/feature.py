@@ -125,7 +125,7 @@ class FloatAdm(Feature):
             "flags": compiled.FLAGS,
             "C library": " ".join(platform.libc_ver()) or "unknown",
             "powf": powers.described(),
-            "reciprocal estimate": reciprocal.estimate(None).shown,
+            "reciprocal estimate of this processor": reciprocal.estimate(None).shown,
         }
 
     def notes(self, arithmetic: Arithmetic) -> tuple[str, ...]:

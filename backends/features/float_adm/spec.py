@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from backends.base import Arithmetic, Options, Refused, Scores
+from backends.base import Arithmetic, NoResult, Options, Scores
 
 
 class Short(NamedTuple):
@@ -164,7 +164,7 @@ def named(
         unset: bool of the same shape.
 
     Raises:
-        Refused: the conclusion is `vmafx` and a score is not finite.
+        NoResult: the conclusion is `vmafx` and one of these outputs is not finite.
     """
     names = options.outputs()
     scores = Scores(names, values[:, : len(names)].copy(), unset[:, : len(names)].copy())
@@ -180,4 +180,4 @@ def _require_finite(scores: Scores) -> None:
             f"frame {frame} {scores.names[column]} is {scores.values[frame, column]}; "
             "the conclusion vmafx refuses frames with a score that is not finite"
         )
-        raise Refused(message)
+        raise NoResult(message, scores)

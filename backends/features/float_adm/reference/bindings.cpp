@@ -160,6 +160,14 @@ static void compute(Samples ref, Samples dist, int bit_depth, const nb::dict &op
     compute_frames(batch, std::max(1, std::min(threads, frames)));
 }
 
+using Floats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+static void replayed_estimates(Table table, Floats values)
+{
+    for (std::size_t i = 0; i < values.size(); i++)
+        values.data()[i] = replayed_estimate(table.data(), values.data()[i]);
+}
+
 NB_MODULE(_reference, module)
 {
     module.doc() = "Compiled CPU reference of float_adm.";
@@ -171,6 +179,10 @@ NB_MODULE(_reference, module)
         .value("instruction", Division::instruction)
         .value("table", Division::table)
         .value("quotient", Division::quotient);
+    module.def("replayed_estimates", &replayed_estimates, nb::arg("table").noconvert(),
+               nb::arg("values").noconvert(),
+               "Put in place of each value (n,) float32 the estimate of its reciprocal by table\n"
+               "(4096,) uint32, as the division `table` uses it.");
     // without noconvert an array of another type would be copied, and the copy filled
     module.def(
         "compute", &compute, nb::arg("ref").noconvert(), nb::arg("dist").noconvert(),

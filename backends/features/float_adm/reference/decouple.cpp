@@ -27,7 +27,7 @@ static float rcpss(float d)
 }
 
 // Another processor's: the table holds the estimates of [1, 2), the exponent is exact.
-static float replayed(const std::uint32_t *table, float d)
+float replayed_estimate(const std::uint32_t *table, float d)
 {
     if (std::isnan(d))
         return d;
@@ -54,7 +54,7 @@ static float divide(float n, float d, const Dialect &dialect)
         estimate = rcpss(d);
         break;
     case Division::table:
-        estimate = replayed(dialect.table, d);
+        estimate = replayed_estimate(dialect.table, d);
         break;
     case Division::quotient:
         estimate = 1.0f / d;

@@ -81,6 +81,9 @@ Plane to_float(const void *samples, int width, int height, int bit_depth);
 // 5.3, 5.4: one wavelet level; `bands` is left alone when null (low-pass only).
 Plane dwt(const Plane &input, Bands *bands);
 
+// 6.2: another processor's estimate of 1/d, from its table of 4096 float bits.
+float replayed_estimate(const std::uint32_t *table, float d);
+
 // 6.2: splits dist into what restores ref and what is added to it.
 void decouple(const Bands &ref, const Bands &dist, double gain_limit, const Dialect &dialect,
               Bands &restored, Bands &additive);
