@@ -37,7 +37,8 @@ gate: $(MARK)
 
 fuzz: $(MARK)
 	@$(VENV)/bin/parity-gate run matrices/regressions.yaml $(REQUIRE) --out out/regressions
-	@$(VENV)/bin/parity-gate fuzz --cells 150 --seed $(SEED) $(REQUIRE) --out out/fuzz
+	@$(VENV)/bin/parity-gate fuzz --cells 150 --seed=$(SEED) $(REQUIRE) \
+	    $(patsubst --require,--candidate,$(REQUIRE)) --out out/fuzz
 
 test: $(MARK)-test
 	@$(VENV)/bin/python -m pytest -q

@@ -13,7 +13,6 @@ import json
 import math
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
+from backends import interrupts
 from backends.base import Extractor, Failed, Refused, Scores, Unavailable
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ INFINITE = 2.0**1000
 
 # The prediction is the metric: one support vector 1, coefficient 1, offset 0.
 SVM = "svm_type nu_svr\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nSV\n1 1:1 \n"
-
-INTERRUPTS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 PROBED = Extractor("float_adm", {}, ("VMAF_feature_adm2_score",), ("adm2",))
 
@@ -138,9 +136,13 @@ class Libvmaf:
                 files.
         """
         try:
-            with tempfile.TemporaryDirectory(
-                prefix="parity-gate-libvmaf-", ignore_cleanup_errors=True
-            ) as name:
+            # An interrupt in the middle of making or clearing the folder would leave it behind.
+            with (
+                interrupts.held(),
+                tempfile.TemporaryDirectory(
+                    prefix="parity-gate-libvmaf-", ignore_cleanup_errors=True
+                ) as name,
+            ):
                 folder = Path(name)
                 for side, luma in (("ref", ref), ("dist", dist)):
                     _write_pictures(folder / f"{side}.yuv", luma)
@@ -152,7 +154,10 @@ class Libvmaf:
                 command = _command(size, PIXEL_FORMATS[bit_depth], len(extractor.metrics))
                 return self._run(command, folder, extractor)
         except OSError as error:
-            message = f"ffmpeg cannot be run on files ({error}); free space or set TMPDIR"
+            message = (
+                f"ffmpeg cannot be run on files in '{tempfile.gettempdir()}' ({error}); "
+                "free space there or set TMPDIR"
+            )
             raise Failed(message) from error
 
     def _run(self, command: list[str], folder: Path, extractor: Extractor) -> Log:
@@ -172,7 +177,10 @@ class Libvmaf:
             return Log.model_validate(json.loads(written.read_text("utf-8")))
         except (json.JSONDecodeError, UnicodeDecodeError, ValidationError) as error:
             reason = " ".join(str(error).split())
-            message = f"libvmaf's log cannot be read ({reason:.200}); expected version and frames"
+            message = (
+                f"libvmaf's log cannot be read ({reason:.200}); expected version and frames: is "
+                f"there room for it in '{tempfile.gettempdir()}'?"
+            )
             raise Failed(message) from error
 
 
@@ -189,7 +197,10 @@ def exact_values(log: Log, extractor: Extractor, frames: int) -> NDArray[np.floa
     """
     numbers = [frame.number for frame in log.frames]
     if numbers != list(range(frames)):
-        message = f"libvmaf logged {len(numbers)} frames; expected 0 to {frames - 1}, once each"
+        logged = ", ".join(map(str, numbers[:3])) + (" ..." if numbers[3:] else "")
+        message = (
+            f"libvmaf logged {len(numbers)} frames ({logged}); expected {frames}, numbered from 0"
+        )
         raise Failed(message)
     values = np.empty((frames, len(extractor.metrics)), np.float64)
     for frame in log.frames:
@@ -265,9 +276,9 @@ def _command(size: str, pixel_format: str, models: int) -> list[str]:
 
 def _ran(command: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a program to its end; an exception meanwhile, an interrupt too, kills it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)  # none between start and try
-    try:
-        with subprocess.Popen(  # noqa: S603 - no shell, and only this module's words
+    with (
+        interrupts.held(),
+        subprocess.Popen(  # noqa: S603 - no shell, and only this module's words
             command,
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -275,15 +286,14 @@ def _ran(command: list[str], folder: Path | None = None) -> subprocess.Completed
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-        ) as process:
-            try:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        ) as process,
+    ):
+        try:
+            with interrupts.let_through():
                 stdout, stderr = process.communicate()
-            finally:  # subprocess.run would not wait for the end of what an interrupt killed
-                process.kill()
-                process.wait()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        finally:  # subprocess.run would not wait for the end of what an interrupt killed
+            process.kill()
+            process.wait()
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
@@ -315,6 +325,9 @@ def require(feature: Feature, arithmetic: Arithmetic, options: Options) -> None:
     Raises:
         Refused: libvmaf has not this arithmetic; the text says which it has.
     """
+    if arithmetic.rcp_table is not None:
+        message = f"real libvmaf cannot replay a reciprocal table ({arithmetic.rcp_table})"
+        raise Refused(message)
     feature.extractor(arithmetic, options)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from backends import interrupts
 from backends.base import Buffer, CompilationFailed, Refused, Unavailable
 from backends.device import DeviceBackend
 from backends.exactness import prelude, prelude_hash
@@ -116,7 +117,7 @@ class OpenClDevice:
         """
         program = self._cl.Program(self._context, prelude("opencl.h") + source)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), interrupts.held():
                 # A log with mere warnings of the compiler; errors raise.
                 warnings.simplefilter("ignore", self._cl.CompilerWarning)
                 program.build(list(self._flags))
@@ -218,6 +219,12 @@ def open_backend(name: str) -> DeviceBackend:
         Inexact: the device fails the exactness probe.
         Refused: the name matches more than one device.
     """
+    # PoCL's threads start here, and later start linkers, which must not die of an interrupt.
+    with interrupts.held():
+        return _opened(name)
+
+
+def _opened(name: str) -> DeviceBackend:
     pyopencl = _import_pyopencl()
     device = _find_device(pyopencl, name)
     if not device.double_fp_config:

@@ -80,18 +80,17 @@ class Check(NamedTuple):
 class _Table(BaseModel):
     """One table of a file; untrusted, so only numbers that an estimate can have are taken."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
     name: Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9_.-]*$")] = ""
     host: Annotated[str, Field(max_length=200)]
     sha256: str
-    bits: Annotated[list[int], Field(min_length=ENTRIES, max_length=ENTRIES)]
+    bits: Annotated[
+        list[Annotated[int, Field(ge=0, le=0xFFFFFFFF)]],
+        Field(min_length=ENTRIES, max_length=ENTRIES),
+    ]
 
     @model_validator(mode="after")
     def _is_an_estimate(self) -> Self:
-        values = np.array(self.bits, np.int64)
-        if values.min() < 0 or values.max() > np.iinfo(np.uint32).max:
-            message = "bits: an entry is no uint32"
-            raise ValueError(message)
         table = self.table()
         inputs = (0x3F80_0000 | np.arange(ENTRIES, dtype=np.uint32) << 11).view(np.float32)
         products = inputs.astype(np.float64) * table.bits.view(np.float32).astype(np.float64)
@@ -111,7 +110,7 @@ class _Table(BaseModel):
 
 
 class _File(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
     about: str = ""
     tables: Annotated[list[_Table], Field(min_length=1)]
 
@@ -134,14 +133,8 @@ def load(wanted: str) -> RcpTable:
     """
     if wanted in shipped():
         return shipped()[wanted]
-    path = Path(wanted)
-    if not path.is_file():
-        names = ", ".join(shipped())
-        message = f"{wanted!r} is neither a file nor a known table; known: {names}"
-        raise ValueError(message)
     try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST + 1)
+        text = _read(wanted)
         if len(text) > LARGEST:
             message = f"it is larger than {LARGEST} bytes"
             raise ValueError(message)  # noqa: TRY301 - one place makes the sentence
@@ -149,10 +142,27 @@ def load(wanted: str) -> RcpTable:
         if len(tables) > 1:
             message = f"it holds {len(tables)} tables; one is allowed"
             raise ValueError(message)  # noqa: TRY301 - one place makes the sentence
+        table = tables[0].table()
+        if table.name in shipped() and shipped()[table.name].sha256 != table.sha256:
+            message = f"its bits are not those of {table.name}; give it another name"
+            raise ValueError(message)  # noqa: TRY301 - one place makes the sentence
     except (OSError, ValueError) as error:
         message = f"table {wanted!r}: {_reason(error)}; `parity-gate probe rcp --out` writes one"
         raise ValueError(message) from error
-    return tables[0].table()
+    return table
+
+
+def _read(wanted: str) -> bytes:
+    """Return the start of a file; a folder, a pipe or nothing at all is no file."""
+    path = Path(wanted)
+    if wanted and path.exists() and not path.is_file():
+        message = "it is no regular file"
+        raise ValueError(message)
+    if not wanted or not path.exists():
+        message = f"there is no such file or name; known: {', '.join(shipped())}"
+        raise ValueError(message)
+    with path.open("rb") as file:
+        return file.read(LARGEST + 1)
 
 
 def as_file(table: RcpTable, host: str) -> str:
@@ -228,7 +238,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        return f"{place or 'content'}: {first['msg']}"
+        return f"{place or 'content'}: {first['msg'].removeprefix('Value error, ')}"
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return str(error)

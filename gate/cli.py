@@ -61,7 +61,8 @@ CellOption = Annotated[
     typer.Option(metavar="GLOB", help="only cells whose id matches; may be repeated"),
 ]
 CountOption = Annotated[
-    int, typer.Option(min=1, metavar="N", help="how many cells to draw, before candidates")
+    int,
+    typer.Option(min=1, max=100_000, metavar="N", help="how many cells to draw, before candidates"),
 ]
 SeedOption = Annotated[
     int | None,
@@ -174,6 +175,11 @@ def run_drawn_cells(
         required, candidates = tuple(require or ()), tuple(candidate or fuzz.CANDIDATES)
         _require_known("--require", required)
         _require_known("--candidate", candidates, without=fuzz.REFERENCE)
+        for name in required:
+            if name not in candidates:
+                stop(
+                    ExitCode.USAGE, f"--require {name}: it is no candidate; add --candidate {name}"
+                )
         seed = secrets.randbits(32) if seed is None else seed
         drawn = fuzz.matrix_of(seed, cells, candidates)
         planned = plan.plan(drawn)
@@ -239,7 +245,7 @@ def schema() -> None:
 
 def _table_of(wanted: str | None) -> RcpTable | None:
     try:
-        return reciprocal.load(wanted) if wanted else None
+        return None if wanted is None else reciprocal.load(wanted)
     except ValueError as error:
         stop(ExitCode.USAGE, f"--rcp-table: {error}")
 

@@ -99,7 +99,7 @@ def shared_names(cells: Iterable[Cell]) -> dict[str, str]:
             emitted.setdefault((name, feature), []).append(frozenset(names))
     return {
         f"{name} of {feature}": f"emitted by {counted(number, 'option set')}; "
-        "in one libvmaf context the second of them fails"
+        "each runs apart; in one libvmaf context the second fails"
         for (name, feature), sets in emitted.items()
         if (number := len(_instances(sets))) > 1
     }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from backends import reciprocal, registry
@@ -18,7 +18,7 @@ from backends.features.float_adm import powers
 from gate import environment
 from gate.document import unknown
 from gate.model import ExitCode
-from gate.terminal import counting, say, section, stop
+from gate.terminal import counting, one_interrupt, say, section, stop
 from reports.wording import printable
 
 MOST = 20.0  # the largest adm_p_norm
@@ -60,9 +60,12 @@ def rcp(out: TableFile = None) -> None:
 
 
 def _write(path: Path, text: str) -> None:
+    part = path.with_name(f".{path.name}.part")
     try:
-        path.write_text(text, "utf-8")
+        part.write_text(text, "utf-8")
+        part.replace(path)
     except OSError as error:
+        part.unlink(missing_ok=True)
         stop(ExitCode.USAGE, f"--out {str(path)!r} cannot be written: {error.strerror}")
     say(printable(f"wrote {path}"))
 
@@ -94,16 +97,20 @@ def powf(
 ) -> None:
     """Hold each device's x^p, of adm_p_norm other than 3, against the C library's powf."""
     exponents = [_exponent(text) for text in exponent or ("1", "2", "4.5", "20", "1/3")]
+    for name in backend or ():
+        if name not in registry.backend_names():
+            stop(ExitCode.USAGE, f"--backend: {unknown('backend', name, registry.backend_names())}")
     section("powf of the C library", {"build": powers.described()})
     devices = 0
     different = 0
-    for name in backend or registry.backend_names():
-        with _opened(name, required=bool(backend)) as device:
-            if device is None:
-                continue
-            devices += 1
-            for value in exponents:
-                different += _compared(name, device, value, exhaustive=exhaustive)
+    with one_interrupt():
+        for name in dict.fromkeys(backend or registry.backend_names()):
+            with _opened(name, required=bool(backend)) as device:
+                if device is None:
+                    continue
+                devices += 1
+                for value in exponents:
+                    different += _compared(name, device, value, exhaustive=exhaustive)
     if not devices:
         stop(ExitCode.NOTHING, "nothing compared: no device is here; `parity-gate doctor` says why")
     if different:
@@ -113,8 +120,6 @@ def powf(
 @contextmanager
 def _opened(name: str, *, required: bool) -> Iterator[Device | None]:
     """Open a backend for its device; None where it has none, or is absent and was not named."""
-    if name not in registry.backend_names():
-        stop(ExitCode.USAGE, f"--backend: {unknown('backend', name, registry.backend_names())}")
     try:
         backend = registry.open_backend(name)
     except Unavailable as absence:
@@ -123,12 +128,15 @@ def _opened(name: str, *, required: bool) -> Iterator[Device | None]:
         yield None
         return
     with closing(backend):
+        if required and not isinstance(backend, DeviceBackend):
+            stop(ExitCode.USAGE, f"--backend {name}: it is no device")
         yield backend.device if isinstance(backend, DeviceBackend) else None
 
 
 def _exponent(text: str) -> float:
+    above, _, below = text.partition("/")
     try:
-        value = float(Fraction(text))
+        value = float(np.float32(float(above) / float(below or "1")))
     except (ValueError, ZeroDivisionError):
         value = 0.0
     if not 0 < value <= MOST:
@@ -148,7 +156,7 @@ def _compared(name: str, device: Device, exponent: float, *, exhaustive: bool) -
         stop(ExitCode.ERROR, str(refusal))
     seconds = perf_counter() - began
     say(
-        f"{name} p = {exponent:g}: {found.compared} inputs, {found.different} different, "
+        f"{name} p = {exponent:.9g}: {found.compared} inputs, {found.different} different, "
         f"{seconds:.1f} s"
     )
     for difference in found.first:

@@ -40,7 +40,7 @@ from gate.model import (
 )
 
 if TYPE_CHECKING:
-    from backends.base import Backend, Clip, Feature, Scores
+    from backends.base import Backend, Clip, Feature, Options, Scores
     from backends.reciprocal import RcpTable
     from gate.matrix import Matrix
 
@@ -280,10 +280,22 @@ class _Session:
         """Return why the cell cannot or need not run, if so."""
         if cell.skip:
             return _Trouble(Status.SKIP, cell.skip)
+        if self._rcp_table is not None and (declined := self._declines_to_replay(cell)):
+            return _Trouble(Status.SKIP, declined)
         reference = self._backends.trouble(cell.reference)
         if reference is not None:
             return _of_reference(reference, cell)
         return self._backends.trouble(cell.candidate)
+
+    def _declines_to_replay(self, cell: Cell) -> str:
+        """Return why a side cannot follow the run's table; the plan knows nothing of it."""
+        feature, options = _asked(cell)
+        arithmetic = Arithmetic(cell.dialect, cell.conclusion, self._rcp_table)
+        refusals = (
+            registry.refusal(name, feature, arithmetic, options)
+            for name in (cell.reference, cell.candidate)
+        )
+        return next(filter(None, refusals), "")
 
     def _run_fixture(self, name: str, cells: list[Cell]) -> None:
         trouble = _attempt(partial(self._run_groups, name, cells))
@@ -372,14 +384,18 @@ class _Session:
         return comparison
 
     def _compute(self, backend: str, cell: Cell, clip: Clip) -> Scores:
-        feature = registry.features()[cell.feature]
-        options = feature.options.model_validate(dict(cell.options))
+        feature, options = _asked(cell)
         arithmetic = Arithmetic(cell.dialect, cell.conclusion, self._rcp_table)
         return self._backends[backend].compute(feature, arithmetic, options, clip)
 
     def _finish(self, result: Result) -> None:
         self._results[result.cell.id] = result
         self._progress.done(result)
+
+
+def _asked(cell: Cell) -> tuple[Feature, Options]:
+    feature = registry.features()[cell.feature]
+    return feature, feature.options.model_validate(dict(cell.options))
 
 
 def _of_reference(trouble: _Trouble, cell: Cell) -> _Trouble:

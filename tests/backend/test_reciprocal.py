@@ -217,7 +217,9 @@ def test_a_known_table_is_loaded_by_name() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="'amd' is neither a file nor a known table; known: amd-z"):
+    with pytest.raises(
+        ValueError, match="table 'amd': there is no such file or name; known: amd-zen-4, int"
+    ):
         reciprocal.load("amd")
 
 
@@ -231,8 +233,9 @@ def spoiled(written: Path, **changes: object) -> str:
 @pytest.mark.parametrize(
     ("entry", "value", "sentence"),
     [
-        (7, 2**32, "an entry is no uint32"),
-        (7, -1, "an entry is no uint32"),
+        (7, 2**32, "bits.7: Input should be less than or equal to 4294967295"),
+        (7, 2**70, "bits.7: Input should be less than or equal to 4294967295"),
+        (7, -1, "bits.7: Input should be greater than or equal to 0"),
         (7, 0x7FC00000, "entry 7 is no estimate of 1/1.00171"),
         (4095, 0x3F7FF000, "entry 4095 is no estimate of 1/1.99976"),
         (4095, "x", "valid integer"),
@@ -264,6 +267,30 @@ def test_what_is_no_table_is_refused_in_one_sentence(tmp_path: Path, text: str) 
     path.write_text(text)
     with pytest.raises(ValueError, match=r"table '.*t.json': .*`parity-gate probe rcp --out`"):
         reciprocal.load(str(path))
+
+
+def test_an_unknown_key_is_refused(written: Path) -> None:
+    with pytest.raises(ValueError, match=r"tables\.0\.nmae: Extra inputs are not permitted"):
+        reciprocal.load(spoiled(written, nmae="host"))
+
+
+def test_other_bits_under_a_shipped_name_are_refused(written: Path) -> None:
+    with pytest.raises(ValueError, match="its bits are not those of intel-emerald-rapids"):
+        reciprocal.load(spoiled(written, name="intel-emerald-rapids"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ("", "there is no such file or name"),
+        (".", "it is no regular file"),
+        ("/dev/zero", "it is no regular file"),
+        ("a" * 5000, "File name too long"),
+    ],
+)
+def test_what_is_no_file_is_refused_in_one_sentence(wanted: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"table '.*': {sentence}"):
+        reciprocal.load(wanted)
 
 
 def test_two_tables_in_a_file_are_refused(written: Path) -> None:

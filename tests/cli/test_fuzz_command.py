@@ -192,7 +192,13 @@ def test_an_absent_candidate_is_skipped_and_proves_nothing_alone(desk: Desk) -> 
     assert outcome.verdict.startswith("PASS: 12 cells, 6 PASS, 6 SKIP")
     assert "no cuda here" in outcome.out
     assert desk("fuzz", "--cells", "6", "--candidate", "cuda").code == 3
-    assert desk(*FUZZ, "--require", "cuda").code == 3
+    assert desk(*FUZZ, "--candidate", "cuda", "--require", "cuda").code == 3
+
+
+def test_a_required_backend_that_is_no_candidate_exits_2(desk: Desk) -> None:
+    outcome = desk(*FUZZ, "--require", "cuda")
+    assert outcome.code == 2
+    assert outcome.err == "--require cuda: it is no candidate; add --candidate cuda\n"
 
 
 def test_help_has_an_example(desk: Desk) -> None:

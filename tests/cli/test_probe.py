@@ -25,6 +25,18 @@ SMOKE = str(Path(__file__).parents[2] / "matrices" / "smoke.yaml")
 CELL = "float_adm/rcpss-single/debug_egl_1.2/bbb_63x65_420p8/opencl:pocl"
 
 
+LIBVMAF = """\
+version: 1
+fixtures:
+  noise: {generator: noise, width: 17, height: 17, bit_depth: 8}
+matrix:
+  - feature: float_adm
+    candidates: [libvmaf]
+    dialects: [rcpss-single]
+    fixtures: [noise]
+"""
+
+
 class Outcome(NamedTuple):
     code: int
     out: str
@@ -93,6 +105,20 @@ def test_a_table_that_cannot_be_written_exits_2(program: Program) -> None:
     assert outcome.err == "--out 'absent/host.json' cannot be written: No such file or directory\n"
 
 
+def test_a_table_that_cannot_be_finished_leaves_the_old_one(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("host.json").write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    assert program("probe", "rcp", "--out", "host.json").code == 2
+    assert [path.name for path in Path().iterdir()] == ["host.json"]
+    assert Path("host.json").read_text() == "old"
+
+
 @pytest.mark.parametrize("by_file", [True, False])
 def test_a_replayed_table_reaches_both_sides_and_every_report(
     program: Program,
@@ -127,6 +153,13 @@ def test_a_replayed_run_has_the_scores_of_its_table(program: Program, name: str)
     assert scores.values.tobytes() != plain.values.tobytes()
 
 
+def test_what_cannot_replay_is_skipped_with_the_reason(program: Program) -> None:
+    Path("m.yaml").write_text(LIBVMAF)
+    outcome = program("run", "m.yaml", "--rcp-table", "amd-zen-4")
+    assert outcome.code == 3
+    assert "real libvmaf cannot replay a reciprocal table (amd-zen-4" in outcome.out
+
+
 def test_a_replayed_run_is_repeated_with_its_table(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,8 +178,8 @@ def test_an_unknown_table_exits_2_before_anything_runs(program: Program) -> None
     outcome = program("run", SMOKE, "--rcp-table", "amd")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
-        "--rcp-table: 'amd' is neither a file nor a known table; "
-        "known: amd-zen-4, intel-emerald-rapids\n"
+        "--rcp-table: table 'amd': there is no such file or name; "
+        "known: amd-zen-4, intel-emerald-rapids; `parity-gate probe rcp --out` writes one\n"
     )
 
 
@@ -156,10 +189,18 @@ def test_a_sample_of_powers_is_compared_on_each_device(program: Program) -> None
     assert "glibc's build with" in outcome.out
     lines = [line for line in outcome.out.splitlines() if line.startswith("opencl:pocl p = ")]
     assert [line.partition(" inputs")[0] for line in lines] == [
-        "opencl:pocl p = 4.5: 102543",
-        "opencl:pocl p = 0.333333: 102543",
+        "opencl:pocl p = 4.5: 102635",
+        "opencl:pocl p = 0.333333343: 102635",
     ]
     assert all(" 0 different, " in line for line in lines)
+
+
+def test_the_other_build_of_powf_is_seen(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: separate roundings for fused operations, or the reverse."""
+    fused = powers.host_fuses()
+    monkeypatch.setattr(powers, "host_fuses", lambda: not fused)
+    outcome = program("probe", "powf", "--exponent", "2", "--backend", "opencl:pocl")
+    assert outcome.code == 1
 
 
 def test_powers_that_differ_exit_1_and_are_told(
@@ -212,11 +253,20 @@ def test_an_absent_device_that_was_named_exits_3(
     assert outcome.err.startswith("nothing compared: no device is here")
 
 
-@pytest.mark.parametrize("exponent", ["0", "-1", "20.1", "1/0", "nan", "inf", "two"])
+@pytest.mark.parametrize(
+    "exponent",
+    ["0", "-1", "20.1", "1/0", "nan", "inf", "two", "1e400", "1e-50", "1e99999999", "1/2/3"],
+)
 def test_an_exponent_out_of_range_exits_2(program: Program, exponent: str) -> None:
     outcome = program("probe", "powf", "--exponent", exponent)
     assert (outcome.code, outcome.out) == (2, "")
     assert f"--exponent: {exponent!r} is no number above 0 and at most 20" in outcome.err
+
+
+def test_a_backend_that_is_no_device_exits_2(program: Program) -> None:
+    outcome = program("probe", "powf", "--backend", "cpu")
+    assert outcome.code == 2
+    assert outcome.err == "--backend cpu: it is no device\n"
 
 
 def test_an_unknown_device_exits_2(program: Program) -> None:

@@ -65,10 +65,10 @@ def test_reports_hold_the_warnings_and_the_names_that_option_sets_share(
     assert environment["warnings"] == dict(TOLD)
     assert environment["names shared by option sets"] == {
         "adm of float_adm": (
-            "emitted by 2 option sets; in one libvmaf context the second of them fails"
+            "emitted by 2 option sets; each runs apart; in one libvmaf context the second fails"
         )
     }
     for name in ("junit.xml", "report.md"):
         text = Path(f"out/{name}").read_text("utf-8")
         assert all(sentence in text for _, sentence in TOLD), name
-        assert "in one libvmaf context the second of them fails" in text, name
+        assert "each runs apart; in one libvmaf context the second fails" in text, name

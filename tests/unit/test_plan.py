@@ -180,7 +180,7 @@ def emitting(*option_sets: Mapping[str, object]) -> list[Cell]:
     ]
 
 
-COLLISION = "emitted by {} option sets; in one libvmaf context the second of them fails"
+COLLISION = "emitted by {} option sets; each runs apart; in one libvmaf context the second fails"
 
 
 def test_the_debug_score_that_libvmaf_never_suffixes_is_told() -> None:

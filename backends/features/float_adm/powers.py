@@ -98,7 +98,7 @@ def described() -> str:
         build = "fused" if host_fuses() else "separate"
     except Refused as refusal:
         return str(refusal)
-    compared = len(TELLING) + len(sample(1.0))
+    compared = len(pairs(1.0)[0])
     return (
         f"glibc's build with {build} operations, as {len(BUILDS)} inputs tell; a device's powers "
         f"are compared with it on {compared} inputs per exponent, before they count"
@@ -124,6 +124,15 @@ def sample(exponent: float) -> NDArray[np.float32]:
     return _floats(np.concatenate(parts))
 
 
+def pairs(exponent: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return values and exponents, float32 (n,) each: TELLING, then `sample(exponent)`."""
+    telling = _floats(np.array(TELLING))
+    values = np.concatenate((telling[:, 0], sample(exponent)))
+    exponents = np.full(len(values), exponent, np.float32)
+    exponents[: len(telling)] = telling[:, 1]
+    return values, exponents
+
+
 class Powers:
     """The float powers of one device."""
 
@@ -144,11 +153,7 @@ class Powers:
         """
         fused = host_fuses()
         if exponent not in self._shown:
-            telling = _floats(np.array(TELLING))
-            values = np.concatenate((telling[:, 0], sample(exponent)))
-            exponents = np.full(len(values), exponent, np.float32)
-            exponents[: len(telling)] = telling[:, 1]
-            self._require(values, exponents, fused=fused)
+            self._require(*pairs(exponent), fused=fused)
             self._shown.add(exponent)
         return fused
 
@@ -203,27 +208,27 @@ def exhaustive(device: Device, exponent: float, progress: Callable[[int], None])
     Raises:
         Refused: the C library's powf is not glibc's.
     """
-    chunks = (_floats(np.arange(start, start + CHUNK)) for start in range(0, PATTERNS, CHUNK))
-    return _compared(device, exponent, chunks, progress)
+    exponents = np.full(CHUNK, exponent, np.float32)
+    starts = range(0, PATTERNS, CHUNK)
+    chunks = ((_floats(np.arange(start, start + CHUNK)), exponents) for start in starts)
+    return _compared(device, chunks, progress)
 
 
 def sampled(device: Device, exponent: float, progress: Callable[[int], None]) -> Compared:
-    """Compare device and C library on `sample(exponent)`; arguments as for `exhaustive`."""
-    return _compared(device, exponent, [sample(exponent)], progress)
+    """Compare device and C library on `pairs(exponent)`; arguments as for `exhaustive`."""
+    return _compared(device, [pairs(exponent)], progress)
 
 
 def _compared(
     device: Device,
-    exponent: float,
-    chunks: Iterable[NDArray[np.float32]],
+    chunks: Iterable[tuple[NDArray[np.float32], NDArray[np.float32]]],
     progress: Callable[[int], None],
 ) -> Compared:
     fused = host_fuses()
     source = (resources.files(__package__) / "kernels" / "powf.cl.h").read_text("utf-8")
     powers = Powers(device, device.compile(source))
     compared, different, first = 0, 0, list[Difference]()
-    for values in chunks:
-        exponents = np.full(len(values), exponent, np.float32)
+    for values, exponents in chunks:
         found = powers.differences(values, exponents, fused=fused)
         compared += len(values)
         different += len(found)
