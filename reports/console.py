@@ -77,8 +77,12 @@ def _grids(run: Run) -> Iterator[RenderableType]:
     for (feature, candidate), results in by_candidate(run).items():
         if all(result.status is Status.SKIP for result in results):
             continue  # the list of skips says it in one line
-        yield _grid(f"{feature} on {candidate}", results)
-        yield ""
+        for conclusion in dict.fromkeys(result.cell.conclusion for result in results):
+            some = [result for result in results if result.cell.conclusion == conclusion]
+            is_default = some[0].cell.arithmetic == some[0].cell.dialect
+            told = "" if is_default else f", conclusion {conclusion}"
+            yield _grid(f"{feature} on {candidate}{told}", some)
+            yield ""
     if run.results:
         legend = "  ".join(f"{mark} {status.value}" for status, (mark, _) in MARKS.items())
         yield Text(f"{legend}  (with the number of option sets)", style="dim")
@@ -103,14 +107,14 @@ def _grid(title: str, results: list[Result]) -> Table:
         pad_edge=False,
         collapse_padding=True,  # a long fixture and four dialects fit 80 columns
     )
-    dialects = dict.fromkeys(result.cell.arithmetic for result in results)
+    dialects = dict.fromkeys(result.cell.dialect for result in results)
     grid.add_column("fixture", overflow="fold")
     for dialect in dialects:
         grid.add_column(Text(printable(dialect)), overflow="fold")
     rows: dict[str, dict[str, Counter[Status]]] = {}
     for result in results:
         entries = rows.setdefault(result.cell.fixture, {name: Counter() for name in dialects})
-        entries[result.cell.arithmetic][result.status] += 1
+        entries[result.cell.dialect][result.status] += 1
     shown = list(rows) if len(rows) <= ROWS else _not_passed(rows)[:ROWS]
     for fixture in shown:
         grid.add_row(Text(printable(fixture)), *map(_entry, rows[fixture].values()))

@@ -18,6 +18,8 @@ from backends.features.float_adm.powers import Powers
 from backends.features.float_adm.telling import TELLING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from backends.base import Device
@@ -102,13 +104,14 @@ print(powers.described())
 
 
 def test_a_host_without_fma_gets_separate_operations_and_the_references_bits(
-    device_backend: DeviceBackend,
+    device_backend: DeviceBackend, tmp_path: Path
 ) -> None:
     """glibc is told that this processor lacks FMA and AVX2, so that it loads its other build."""
     tunables = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4"}
     process = subprocess.run(
         [sys.executable, "-c", SEPARATE, device_backend.name],
         env={**os.environ, **tunables, "PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
