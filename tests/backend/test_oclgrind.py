@@ -60,7 +60,7 @@ def test_the_real_kernels_are_clean_and_give_every_bit(tmp_path: Path) -> None:
     checked = under_oclgrind(tmp_path, *run)
     assert checked.process.returncode == 0, checked.process.stderr
     verdict = checked.process.stdout.splitlines()[-1]
-    assert verdict == "PASS: 64 cells, 64 PASS, 768 scores compared, 0 different"
+    assert verdict == "PASS: 72 cells, 72 PASS, 912 scores compared, 0 different"
     assert checked.log == ""
     assert checked.api_errors == []
 
