@@ -29,6 +29,12 @@ class Spelled(float):
         number.text = text
         return number
 
+    @property
+    def vanished(self) -> bool:
+        """Whether the number is 0 although its text is not: too small for a float64."""
+        digits = self.text.lower().partition("e")[0]
+        return not self and any(digit in "123456789" for digit in digits)
+
 
 def taken(value: float, kind: type[int | float]) -> int | float:
     """Return the number with which libvmaf computes where an option is given as `value`.

@@ -28,6 +28,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from backends import registry
 from backends.base import CONCLUSIONS, Feature
+from backends.option_text import Spelled
 from gate import plan
 from gate.document import Document, Loc, unknown
 from gate.errors import MatrixError
@@ -327,7 +328,7 @@ def _warn(document: Document, entry: Mapping[str, Any], product: Product) -> Non
     for (place, values), options in zip(whole or [(loc, given)], product.options, strict=True):
         for name, value in values.items():
             taken = getattr(options, name)
-            if taken != value:
+            if taken != value or (isinstance(value, Spelled) and value.vanished):
                 document.warn((*place, name), value, f"becomes {taken:g}, as libvmaf takes it")
 
 

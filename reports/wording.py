@@ -74,7 +74,8 @@ def problems(run: Run) -> list[Problem]:
     ]
     if run.interrupted:
         late = f"{counted(run.unfinished, 'cell')} did not finish, listed as ERROR"
-        found.append(Problem("interrupted", f"the run was interrupted; {late}"))
+        told = late if run.unfinished else "every cell had finished"
+        found.append(Problem("interrupted", f"the run was interrupted; {told}"))
     elif not run.results:
         found.append(Problem("no cells", _no_cells(run)))
     elif run.count(Status.SKIP) == len(run.results):

@@ -16,6 +16,7 @@ from reference_builds import OUTPUTS, compiled, scores_of
 from requirements import absent
 from stills import noise
 
+from backends import reciprocal
 from backends.base import Arithmetic
 from backends.features.float_adm import FEATURE, _reference, spec
 from backends.features.float_adm.spec import FloatAdmOptions
@@ -46,6 +47,13 @@ FRAMES = 156  # of smoke.yaml: twelve, under three option sets in four dialects 
 DIALECTS = [d for d in spec.DIALECTS if _reference.HAS_RCPSS or not spec.uses_rcpss(d)]
 
 
+ARITHMETICS = [
+    *map(Arithmetic, DIALECTS),
+    Arithmetic("ieee-single", "vmafx"),
+    *(Arithmetic("rcpss-single", rcp_table=table) for table in reciprocal.shipped().values()),
+]
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_every_build_gives_the_installed_bits(compiler: str, level: str, tmp_path: Path) -> None:
@@ -58,7 +66,7 @@ def test_every_build_gives_the_installed_bits(compiler: str, level: str, tmp_pat
     assert reference_builds.frames_equal(str(library), str(SMOKE)) == FRAMES
     build, clip = ctypes.CDLL(str(library)), noise(67, 51, 1, 12)
     for chosen in map(FloatAdmOptions.model_validate, OPTION_SETS):
-        for arithmetic in map(Arithmetic, DIALECTS):
+        for arithmetic in ARITHMETICS:
             installed = FEATURE.reference(arithmetic, chosen, clip)
             got = scores_of(build, (clip.ref[0], clip.dist[0]), 12, arithmetic, chosen)
             assert got == (installed.values.tobytes(), installed.unset.tobytes())

@@ -70,10 +70,13 @@ def test_interrupted_run_says_how_many_cells_did_not_finish(
     build_run: BuildRun, passed: Result, broken: Result
 ) -> None:
     late = Result(passed.cell, Status.ERROR, UNFINISHED)
-    for results, counts in (((late,), "1 cell"), ((late, late), "2 cells"), ((), "0 cells")):
+    for results, told in (
+        ((late,), "1 cell did not finish, listed as ERROR"),
+        ((late, late), "2 cells did not finish, listed as ERROR"),
+        ((), "every cell had finished"),
+    ):
         (problem,) = wording.problems(build_run(passed, broken, *results, interrupted=True))
-        sentence = f"the run was interrupted; {counts} did not finish, listed as ERROR"
-        assert problem.sentence == sentence
+        assert problem.sentence == f"the run was interrupted; {told}"
 
 
 def test_one_differing_score_has_no_plural(failed: Result) -> None:

@@ -36,10 +36,13 @@ class Dialect(ctypes.Structure):
 
     @classmethod
     def of(cls, arithmetic: Arithmetic) -> Dialect:
-        """Return the arithmetic on this processor."""
-        dialect = arithmetic.dialect
-        division = _reference.Division.instruction if spec.uses_rcpss(dialect) else IEEE
-        return cls(division.value, None, spec.double_weights(dialect), spec.vmafx(arithmetic))
+        """Return the arithmetic on this processor, or with its replayed table."""
+        dialect, replayed = arithmetic.dialect, arithmetic.rcp_table
+        division, table = IEEE, None
+        if spec.uses_rcpss(dialect):
+            division = _reference.Division.table if replayed else _reference.Division.instruction
+            table = replayed.bits.ctypes.data if replayed else None
+        return cls(division.value, table, spec.double_weights(dialect), spec.vmafx(arithmetic))
 
 
 class Options(ctypes.Structure):

@@ -38,6 +38,13 @@ def loaded(options: str, more: str = "") -> Matrix:
     return load(FILE)
 
 
+@pytest.mark.parametrize(("text", "warns"), [("1e-400", 1), ("0.000", 0), ("0e5", 0), ("1e-50", 1)])
+def test_a_number_that_becomes_0_is_told_however_small_it_was(text: str, warns: int) -> None:
+    matrix = loaded(f"adm_noise_weight: {text}")
+    told = [f"adm_noise_weight {text} becomes 0, as libvmaf takes it"] * warns
+    assert list(matrix.warnings.values()) == told
+
+
 def names(matrix: Matrix) -> list[str]:
     products = (*matrix.products, *matrix.include)
     return [FEATURE.options_name(options) for product in products for options in product.options]
