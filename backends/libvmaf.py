@@ -154,10 +154,7 @@ class Libvmaf:
                 command = _command(size, PIXEL_FORMATS[bit_depth], len(extractor.metrics))
                 return self._run(command, folder, extractor)
         except OSError as error:
-            message = (
-                f"ffmpeg cannot be run on files in '{tempfile.gettempdir()}' ({error}); "
-                "free space there or set TMPDIR"
-            )
+            message = f"ffmpeg cannot be run on temporary files ({error}); free space or set TMPDIR"
             raise Failed(message) from error
 
     def _run(self, command: list[str], folder: Path, extractor: Extractor) -> Log:
@@ -179,7 +176,7 @@ class Libvmaf:
             reason = " ".join(str(error).split())
             message = (
                 f"libvmaf's log cannot be read ({reason:.200}); expected version and frames: is "
-                f"there room for it in '{tempfile.gettempdir()}'?"
+                f"there room for it in '{folder.parent}'?"
             )
             raise Failed(message) from error
 
@@ -335,8 +332,9 @@ def open_backend(name: str) -> Libvmaf:  # noqa: ARG001 - every backend module o
     """Find ffmpeg and try its libvmaf.
 
     Raises:
-        Unavailable: imageio-ffmpeg is not installed, or its ffmpeg does not run or has no libvmaf.
-        Failed: libvmaf is there and gives no or wrong values.
+        Unavailable: imageio-ffmpeg is not installed, or its ffmpeg cannot be started or has no
+            libvmaf.
+        Failed: ffmpeg fails, or libvmaf is there and gives no or wrong values.
     """
     package = _import_imageio_ffmpeg()
     executable = _find_ffmpeg(package)

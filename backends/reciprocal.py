@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import stat
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -155,11 +156,15 @@ def load(wanted: str) -> RcpTable:
 def _read(wanted: str) -> bytes:
     """Return the start of a file; a folder, a pipe or nothing at all is no file."""
     path = Path(wanted)
-    if wanted and path.exists() and not path.is_file():
-        message = "it is no regular file"
-        raise ValueError(message)
-    if not wanted or not path.exists():
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode) if wanted else None
+    except FileNotFoundError:
+        is_file = None
+    if is_file is None:
         message = f"there is no such file or name; known: {', '.join(shipped())}"
+        raise ValueError(message)
+    if not is_file:
+        message = "it is no regular file"
         raise ValueError(message)
     with path.open("rb") as file:
         return file.read(LARGEST + 1)

@@ -173,7 +173,7 @@ def run_drawn_cells(
     with one_interrupt() as ignore_interrupts, fuzz.Kept(registry.open_backend) as backends:
         _prepare(out, *fuzz.REPRODUCERS)
         required, candidates = tuple(require or ()), tuple(candidate or fuzz.CANDIDATES)
-        _require_known("--require", required)
+        _require_known("--require", required, without=fuzz.REFERENCE)
         _require_known("--candidate", candidates, without=fuzz.REFERENCE)
         for name in required:
             if name not in candidates:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from backends import reciprocal, registry
-from backends.base import Device, Refused, Unavailable
+from backends.base import Device, Failed, Inexact, Refused, Unavailable
 from backends.device import DeviceBackend
 from backends.features.float_adm import powers
 from gate import environment
@@ -60,12 +60,16 @@ def rcp(out: TableFile = None) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
+    target = path.resolve()
+    part = target.parent / f".{target.name}.part"
     try:
+        if target.exists() and not target.is_file():
+            raise FileExistsError(None, "it is no regular file")
         part.write_text(text, "utf-8")
-        part.replace(path)
+        part.replace(target)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # the first error is the one told
+            part.unlink(missing_ok=True)
         stop(ExitCode.USAGE, f"--out {str(path)!r} cannot be written: {error.strerror}")
     say(printable(f"wrote {path}"))
 
@@ -127,6 +131,8 @@ def _opened(name: str, *, required: bool) -> Iterator[Device | None]:
             stop(ExitCode.NOTHING, f"{name}: {absence}")
         yield None
         return
+    except (Failed, Inexact, Refused) as error:
+        stop(ExitCode.ERROR, f"{name}: {error}")
     with closing(backend):
         if required and not isinstance(backend, DeviceBackend):
             stop(ExitCode.USAGE, f"--backend {name}: it is no device")
@@ -134,11 +140,13 @@ def _opened(name: str, *, required: bool) -> Iterator[Device | None]:
 
 
 def _exponent(text: str) -> float:
-    above, _, below = text.partition("/")
+    above, slash, below = text.partition("/")
     try:
-        value = float(np.float32(float(above) / float(below or "1")))
+        value = float(above) / (float(below) if slash else 1.0)
     except (ValueError, ZeroDivisionError):
         value = 0.0
+    if 0 < value <= MOST:
+        value = float(np.float32(value))
     if not 0 < value <= MOST:
         sentence = f"{text!r} is no number above 0 and at most {MOST:g}, such as 4.5 or 1/3"
         stop(ExitCode.USAGE, f"--exponent: {sentence}")

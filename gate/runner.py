@@ -94,7 +94,7 @@ def run(  # noqa: PLR0913 - all of it is independent
     """
     started, began, interrupted = datetime.now(UTC), perf_counter(), False
     backends = _Backends(open_backend)
-    session = _Session(matrix, cells, backends, progress, rcp_table)
+    session = _Session(matrix, cells, backends, progress, rcp_table, required)
     facts: dict[str, Facts] = {}
     try:
         facts = _environment(matrix, cells)
@@ -249,8 +249,10 @@ class _Session:
         backends: _Backends,
         progress: Progress,
         rcp_table: RcpTable | None,
+        required: tuple[str, ...],
     ) -> None:
         self._matrix = matrix
+        self._required = required
         self._rcp_table = rcp_table
         self._cells = cells
         self._backends = backends
@@ -280,22 +282,23 @@ class _Session:
         """Return why the cell cannot or need not run, if so."""
         if cell.skip:
             return _Trouble(Status.SKIP, cell.skip)
-        if self._rcp_table is not None and (declined := self._declines_to_replay(cell)):
-            return _Trouble(Status.SKIP, declined)
         reference = self._backends.trouble(cell.reference)
         if reference is not None:
             return _of_reference(reference, cell)
-        return self._backends.trouble(cell.candidate)
+        return self._backends.trouble(cell.candidate) or self._cannot_replay(cell)
 
-    def _declines_to_replay(self, cell: Cell) -> str:
-        """Return why a side cannot follow the run's table; the plan knows nothing of it."""
+    def _cannot_replay(self, cell: Cell) -> _Trouble | None:
+        """Return why the candidate cannot follow the run's table, of which the plan knows nothing.
+
+        A required candidate has to; of another one the person who replays expects no more.
+        """
+        if self._rcp_table is None:
+            return None
         feature, options = _asked(cell)
         arithmetic = Arithmetic(cell.dialect, cell.conclusion, self._rcp_table)
-        refusals = (
-            registry.refusal(name, feature, arithmetic, options)
-            for name in (cell.reference, cell.candidate)
-        )
-        return next(filter(None, refusals), "")
+        declined = registry.refusal(cell.candidate, feature, arithmetic, options)
+        status = Status.ERROR if cell.candidate in self._required else Status.SKIP
+        return _Trouble(status, declined) if declined else None
 
     def _run_fixture(self, name: str, cells: list[Cell]) -> None:
         trouble = _attempt(partial(self._run_groups, name, cells))

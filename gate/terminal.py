@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +44,11 @@ def one_interrupt() -> Iterator[Callable[[], None]]:
         for number in signals:
             signal.signal(number, signal.SIG_IGN)
 
-    def interrupt(*_: object) -> NoReturn:
+    def interrupt(number: int, _: object) -> None:
+        # Another thread (a library's) took a signal that this one holds back: it has to wait here.
+        if number in signal.pthread_sigmask(signal.SIG_BLOCK, ()):
+            signal.pthread_kill(threading.get_ident(), number)
+            return
         ignore()
         raise KeyboardInterrupt
 

@@ -439,7 +439,7 @@ def test_no_room_for_files_is_one_sentence(
     backend: Libvmaf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
-    with pytest.raises(Failed, match=r"cannot be run on files .*; free space there or set"):
+    with pytest.raises(Failed, match=r"cannot be run on temporary files .*; free space or set"):
         backend.compute(FEATURE, OWN, DEBUG, noise(17, 17, 1))
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from planting import CANDIDATE
 
+from backends import interrupts
 from gate import cli, runner
 from gate.terminal import one_interrupt
 
@@ -84,6 +86,40 @@ def test_signals_have_their_handlers_back_after_a_run() -> None:
         ignore()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def held_through_an_interrupt(taker: threading.Thread, reached: list[int]) -> None:
+    """Interrupt `taker` in the middle of what is held, and note how far this thread gets."""
+    with one_interrupt(), interrupts.held():
+        signal.pthread_kill(taker.ident or 0, signal.SIGINT)
+        reached.extend(step for step in range(1000) if taker.is_alive())
+
+
+def test_an_interrupt_that_another_thread_takes_waits_for_what_is_held() -> None:
+    """numpy and rich start threads that hold nothing back, and the system may pick one of them."""
+    done, reached = threading.Event(), list[int]()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    with pytest.raises(KeyboardInterrupt):
+        held_through_an_interrupt(other, reached)
+    done.set()
+    other.join()
+    assert len(reached) == 1000
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
+
+
+def interrupted_where_it_is_let_through(reached: list[str]) -> None:
+    with one_interrupt(), interrupts.held(), interrupts.let_through():
+        signal.raise_signal(signal.SIGINT)
+        reached.append("after")
+
+
+def test_an_interrupt_comes_at_once_where_it_is_let_through() -> None:
+    reached: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_where_it_is_let_through(reached)
+    assert reached == []
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
 
 
 def test_a_narrow_encoding_leaves_the_exit_code_alone(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from requirements import absent
 
 from backends import _reciprocal, c_library, reciprocal, registry
 from backends.base import Arithmetic, Unavailable
@@ -102,6 +103,9 @@ def test_an_instruction_that_is_no_table_exits_4_and_writes_none(
 def test_a_table_that_cannot_be_written_exits_2(program: Program) -> None:
     outcome = program("probe", "rcp", "--out", "absent/host.json")
     assert outcome.code == 2
+    Path("file").touch()
+    for impossible in (".", "file/host.json", "x" * 252):
+        assert program("probe", "rcp", "--out", impossible).code == 2
     assert outcome.err == "--out 'absent/host.json' cannot be written: No such file or directory\n"
 
 
@@ -153,11 +157,20 @@ def test_a_replayed_run_has_the_scores_of_its_table(program: Program, name: str)
     assert scores.values.tobytes() != plain.values.tobytes()
 
 
-def test_what_cannot_replay_is_skipped_with_the_reason(program: Program) -> None:
+def test_what_cannot_replay_is_skipped_with_the_reason_unless_it_is_required(
+    program: Program,
+) -> None:
+    try:
+        registry.open_backend("libvmaf").close()
+    except Unavailable as absence:
+        absent("libvmaf", absence)
     Path("m.yaml").write_text(LIBVMAF)
     outcome = program("run", "m.yaml", "--rcp-table", "amd-zen-4")
     assert outcome.code == 3
     assert "real libvmaf cannot replay a reciprocal table (amd-zen-4" in outcome.out
+    required = program("run", "m.yaml", "--rcp-table", "amd-zen-4", "--require", "libvmaf")
+    assert required.code == 4
+    assert required.out.splitlines()[-1].startswith("ERROR: 1 cell, 1 ERROR")
 
 
 def test_a_replayed_run_is_repeated_with_its_table(
@@ -255,7 +268,21 @@ def test_an_absent_device_that_was_named_exits_3(
 
 @pytest.mark.parametrize(
     "exponent",
-    ["0", "-1", "20.1", "1/0", "nan", "inf", "two", "1e400", "1e-50", "1e99999999", "1/2/3"],
+    [
+        "0",
+        "-1",
+        "20.1",
+        "1/0",
+        "nan",
+        "inf",
+        "two",
+        "1e400",
+        "1e-50",
+        "1e99999999",
+        "1e39",
+        "4.5/",
+        "1/2/3",
+    ],
 )
 def test_an_exponent_out_of_range_exits_2(program: Program, exponent: str) -> None:
     outcome = program("probe", "powf", "--exponent", exponent)
