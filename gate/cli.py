@@ -10,7 +10,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +33,7 @@ from gate.terminal import (
     say,
     section,
     stop,
+    write_whole,
 )
 from reports import console as console_report
 from reports import json as json_report
@@ -330,14 +331,10 @@ def _publish(run: Run, out: Path, reproducers: Iterable[fuzz.Reproducer] = ()) -
 
 def _write(path: Path, render: Callable[[Run], str], run: Run) -> str:
     """Write one report, whole or not at all; return why not, else an empty text."""
-    part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)  # it may have gone during the run
-        part.write_text(render(run), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, render(run))
     except OSError as error:
-        with suppress(OSError):  # the folder itself may be gone; the first error is the one told
-            part.unlink(missing_ok=True)
         return f"{error.strerror}; mend that or give another --out"
     except Exception as error:  # noqa: BLE001 - the other reports and the verdict still count
         traceback.print_exc()

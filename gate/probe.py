@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -18,7 +18,7 @@ from backends.features.float_adm import powers
 from gate import environment
 from gate.document import unknown
 from gate.model import ExitCode
-from gate.terminal import counting, one_interrupt, say, section, stop
+from gate.terminal import counting, one_interrupt, say, section, stop, write_whole
 from reports.wording import printable
 
 MOST = 20.0  # the largest adm_p_norm
@@ -61,15 +61,11 @@ def rcp(out: TableFile = None) -> None:
 
 def _write(path: Path, text: str) -> None:
     target = path.resolve()
-    part = target.parent / f".{target.name}.part"
     try:
         if target.exists() and not target.is_file():
             raise FileExistsError(None, "it is no regular file")
-        part.write_text(text, "utf-8")
-        part.replace(target)
+        write_whole(target, text)
     except OSError as error:
-        with suppress(OSError):  # the first error is the one told
-            part.unlink(missing_ok=True)
         stop(ExitCode.USAGE, f"--out {str(path)!r} cannot be written: {error.strerror}")
     say(printable(f"wrote {path}"))
 

@@ -294,9 +294,7 @@ class _Session:
         """
         if self._rcp_table is None:
             return None
-        feature, options = _asked(cell)
-        arithmetic = Arithmetic(cell.dialect, cell.conclusion, self._rcp_table)
-        declined = registry.refusal(cell.candidate, feature, arithmetic, options)
+        declined = registry.refusal(cell.candidate, *self._asked(cell))
         status = Status.ERROR if cell.candidate in self._required else Status.SKIP
         return _Trouble(status, declined) if declined else None
 
@@ -387,18 +385,17 @@ class _Session:
         return comparison
 
     def _compute(self, backend: str, cell: Cell, clip: Clip) -> Scores:
-        feature, options = _asked(cell)
-        arithmetic = Arithmetic(cell.dialect, cell.conclusion, self._rcp_table)
-        return self._backends[backend].compute(feature, arithmetic, options, clip)
+        return self._backends[backend].compute(*self._asked(cell), clip)
+
+    def _asked(self, cell: Cell) -> tuple[Feature, Arithmetic, Options]:
+        """Return what a cell asks of a backend, but for the clip."""
+        feature = registry.features()[cell.feature]
+        options = feature.options.model_validate(dict(cell.options))
+        return feature, Arithmetic(cell.dialect, cell.conclusion, self._rcp_table), options
 
     def _finish(self, result: Result) -> None:
         self._results[result.cell.id] = result
         self._progress.done(result)
-
-
-def _asked(cell: Cell) -> tuple[Feature, Options]:
-    feature = registry.features()[cell.feature]
-    return feature, feature.options.model_validate(dict(cell.options))
 
 
 def _of_reference(trouble: _Trouble, cell: Cell) -> _Trouble:

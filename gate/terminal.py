@@ -8,14 +8,21 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGTERM
 from typing import NoReturn
 
 import typer
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.progress import Progress as Bars
 
 from gate.model import Cell, ExitCode, Result
@@ -84,6 +91,22 @@ def rendered(renderable: RenderableType) -> str:
     return text.getvalue().rstrip("\n")
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Put a file in place as a whole; what was there stays where that fails.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError:
+        with suppress(OSError):  # the folder itself may be gone; the first error is the one told
+            part.unlink(missing_ok=True)
+        raise
+
+
 def section(title: str, facts: Mapping[str, str]) -> None:
     """Print a title and its facts, one a line."""
     say(printable(title))
@@ -109,6 +132,12 @@ class _Bar:
         self._bars.update(self._task, completed=len(self._done))
 
 
+def _bars(*columns: ProgressColumn) -> Bars:
+    # FORCE_COLOR makes rich take a log for a terminal; the stream itself knows.
+    idle = not sys.stderr.isatty()
+    return Bars(*columns, console=Console(stderr=True), transient=True, disable=idle)
+
+
 @contextmanager
 def counting(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a bar on a terminal while something is counted up to `total`; a log gets none.
@@ -117,8 +146,7 @@ def counting(title: str, total: int) -> Iterator[Callable[[int], None]]:
         A function that takes how much has been counted so far.
     """
     columns = (BarColumn(), TextColumn("{task.percentage:.0f}%"), TextColumn(title, markup=False))
-    idle = not sys.stderr.isatty()
-    with Bars(*columns, console=Console(stderr=True), transient=True, disable=idle) as bars:
+    with _bars(*columns) as bars:
         task = bars.add_task("", total=total)
         yield lambda done: bars.update(task, completed=done)
 
@@ -132,7 +160,5 @@ def cell_progress(total: int) -> Iterator[_Bar]:
         TimeElapsedColumn(),
         TextColumn("{task.description}", markup=False),
     )
-    # FORCE_COLOR makes rich take a log for a terminal; the stream itself knows.
-    idle = not sys.stderr.isatty()
-    with Bars(*columns, console=Console(stderr=True), transient=True, disable=idle) as bars:
+    with _bars(*columns) as bars:
         yield _Bar(bars, bars.add_task("", total=total))

@@ -9,11 +9,14 @@ from requirements import REQUIRED, absent
 
 from backends import registry
 from backends.base import Unavailable
+from backends.features.float_adm import FEATURE
+from backends.features.float_adm.powers import Powers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from backends.base import Backend
+    from backends.base import Backend, Device
+    from backends.device import DeviceBackend
 
 OCLGRIND = "opencl:oclgrind"
 """Checks kernels and is too slow for the tests of every device; its own are test_oclgrind.py."""
@@ -53,3 +56,13 @@ def oclgrind() -> Iterator[Backend]:
     backend = open_or_skip(OCLGRIND)
     yield backend
     backend.close()
+
+
+@pytest.fixture
+def device(device_backend: DeviceBackend) -> Device:
+    return device_backend.device
+
+
+@pytest.fixture
+def device_powers(device: Device) -> Powers:
+    return Powers(device, device.compile(FEATURE.kernel_source()))

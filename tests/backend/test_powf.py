@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from backends.base import Device
-    from backends.device import DeviceBackend
 
 EXPONENTS = (1.0, 1.25, 2.0, 2.5, 3.5, 4.5, 13.7, 19.99, 20.0, 1 / 3)
 STRIDE = 997  # of all floats without a sign: two million of them
@@ -32,16 +31,6 @@ def floats(*bits: int) -> NDArray[np.float32]:
 
 def to_the(exponent: float, values: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.full(len(values), exponent, np.float32)
-
-
-@pytest.fixture
-def device(device_backend: DeviceBackend) -> Device:
-    return device_backend.device
-
-
-@pytest.fixture
-def device_powers(device: Device) -> Powers:
-    return Powers(device, device.compile(FEATURE.kernel_source()))
 
 
 def refusal(device: Device, exponent: float, right: str, wrong: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from backends import c_library
 from backends.base import Refused
-from backends.features.float_adm import FEATURE, powers
+from backends.features.float_adm import powers
 from backends.features.float_adm.powers import Powers
 from backends.features.float_adm.telling import TELLING
 
@@ -45,16 +45,6 @@ def one_step_off_above_a_million(
     right = glibc_powf(values, exponents)
     wrong = (values > 1e6) & np.isfinite(right) & (exponents == np.float32(1.25))
     return np.where(wrong, np.nextafter(right, np.float32(0)), right)
-
-
-@pytest.fixture
-def device(device_backend: DeviceBackend) -> Device:
-    return device_backend.device
-
-
-@pytest.fixture
-def device_powers(device: Device) -> Powers:
-    return Powers(device, device.compile(FEATURE.kernel_source()))
 
 
 def test_a_host_whose_powf_is_not_glibcs_is_refused(

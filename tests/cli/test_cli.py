@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from program import Outcome, started
 
 from backends import base, registry
 from backends.base import Clip, Scores, Unavailable
@@ -30,16 +30,6 @@ matrix:
     fixtures: ["*"]
 """
 IDS = ["fake/plain/default/grey/opencl:pocl", "fake/plain/default/grey/cuda"]
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def verdict(self) -> str:
-        return self.out.splitlines()[-1]
 
 
 def scores(value: float = 0.5) -> Scores:
@@ -114,12 +104,7 @@ class Desk:
         return sorted(path.name for path in (self.folder / "out").glob("*"))
 
     def __call__(self, *arguments: str) -> Outcome:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys, "argv", ["parity-gate", *arguments])
-            with pytest.raises(SystemExit) as exit_info:
-                cli.main()
-        out, err = self.capsys.readouterr()
-        return Outcome(int(exit_info.value.code or 0), out, err)
+        return started(self.capsys, *arguments)
 
 
 @pytest.fixture

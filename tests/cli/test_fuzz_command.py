@@ -5,35 +5,24 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from planting import Planted
+from program import Outcome, started
 
 from backends import registry
 from backends.base import Unavailable
 from backends.cpu import Cpu
-from gate import cli
 
 if TYPE_CHECKING:
     from backends.base import Backend, Scores
 
 REPORTS = {"junit.xml", "report.json", "report.md"}
 FUZZ = ("fuzz", "--cells", "6", "--candidate", "opencl:pocl")
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def verdict(self) -> str:
-        return self.out.splitlines()[-1]
 
 
 def one_step_off(scores: Scores) -> Scores:
@@ -57,12 +46,7 @@ class Desk:
         return Planted(Cpu(), "one step", scores=scores, name=name)
 
     def __call__(self, *arguments: str) -> Outcome:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys, "argv", ["parity-gate", *arguments])
-            with pytest.raises(SystemExit) as exit_info:
-                cli.main()
-        out, err = self.capsys.readouterr()
-        return Outcome(int(exit_info.value.code or 0), out, err)
+        return started(self.capsys, *arguments)
 
     def files(self) -> set[str]:
         return {path.name for path in Path("out").glob("*")}

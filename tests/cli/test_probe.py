@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
+from program import Outcome, started
 from requirements import absent
 
 from backends import _reciprocal, c_library, reciprocal, registry
 from backends.base import Arithmetic, Unavailable
 from backends.features.float_adm import FEATURE, powers
 from backends.features.float_adm.spec import FloatAdmOptions
-from gate import cli, matrix, runner
+from gate import matrix, runner
 from gate.fixtures import open_fixture
 from gate.model import exact
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
+
+    Program = Callable[..., Outcome]
 
 SMOKE = str(Path(__file__).parents[2] / "matrices" / "smoke.yaml")
 CELL = "float_adm/rcpss-single/debug_egl_1.2/bbb_63x65_420p8/opencl:pocl"
@@ -38,34 +43,14 @@ matrix:
 """
 
 
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Program:
-    """The program in this process, in an empty folder."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._capsys = capsys
-        self._monkeypatch = monkeypatch
-
-    def __call__(self, *arguments: str) -> Outcome:
-        self._monkeypatch.setattr(sys, "argv", ["parity-gate", *arguments])
-        with pytest.raises(SystemExit) as exit_info:
-            cli.main()
-        out, err = self._capsys.readouterr()
-        return Outcome(int(exit_info.value.code or 0), out, err)
-
-
 @pytest.fixture
 def program(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Program:
+    """The program in an empty folder."""
     monkeypatch.chdir(tmp_path)
     reciprocal.host_table.cache_clear()
-    return Program(capsys, monkeypatch)
+    return functools.partial(started, capsys)
 
 
 def test_the_table_is_named_checked_and_written(program: Program) -> None:

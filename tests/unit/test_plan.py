@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from option_sets import ALL_OPTIONS
 
 from backends import registry
 from gate.matrix import load
@@ -143,22 +144,8 @@ def test_a_glob_is_a_whole_id_not_a_part(cells: tuple[Cell, ...]) -> None:
 # Names that option sets share
 
 # Suffix of 244 bytes; the longest output adds 14.
-LONG = {
-    "debug": True,
-    "adm_enhn_gain_limit": 1.23457,
-    "adm_norm_view_dist": 3.12346,
-    "adm_noise_weight": 0.123457,
-    "adm_csf_scale": 1.23457,
-    "adm_csf_diag_scale": 1.23457,
-    "adm_ref_display_height": 4320,
-    "adm_csf_mode": 1,
-    "adm_bypass_cm": 1,
-    "adm_adm3_apply_hm": True,
-    "adm_p_norm": 2.34568,
-    "adm_dlm_weight": 0.123457,
-    "adm_min_val": 0.123457,
-    **{f"adm_f{i}s{s}": 0.123457 for i in (1, 2) for s in range(4)},
-}
+SKIPS = ("adm_skip_aim_scale", "adm_skip_scale0")
+LONG = {"debug": True} | {k: v for k, v in ALL_OPTIONS.items() if k not in SKIPS}
 
 
 def emitting(*option_sets: Mapping[str, object]) -> list[Cell]:

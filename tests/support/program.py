@@ -1,0 +1,30 @@
+"""The program, started in this process as its command line starts it."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import pytest
+
+from gate import cli
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def verdict(self) -> str:
+        return self.out.splitlines()[-1]
+
+
+def started(capsys: pytest.CaptureFixture[str], *arguments: str) -> Outcome:
+    """Run `parity-gate` with `arguments` to its end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["parity-gate", *arguments])
+        with pytest.raises(SystemExit) as exit_info:
+            cli.main()
+    out, err = capsys.readouterr()
+    return Outcome(int(exit_info.value.code or 0), out, err)
