@@ -22,6 +22,7 @@ from backends.features.float_adm.spec import FloatAdmOptions
 from backends.libvmaf import Libvmaf, Log, exact_values
 from gate import compare, golden, matrix
 from gate.fixtures import FixtureSpec, generators, open_fixture
+from gate.terminal import one_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -429,7 +430,7 @@ def test_an_ffmpeg_that_gives_no_or_wrong_scores_is_not_opened(
 def test_an_interrupt_kills_ffmpeg(tmp_path: Path) -> None:
     started = tmp_path / "pid"
     fake = program(tmp_path, f"echo $$ > {started}; kill -INT $PPID; exec tail -f /dev/null")
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), one_interrupt():  # as every command installs it
         Libvmaf(fake, {})
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text()), 0)
