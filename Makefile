@@ -24,7 +24,7 @@ SEED ?= $(shell printf '%d' "0x$$(git rev-parse --short=8 HEAD 2>/dev/null || ec
 export CUDA_VISIBLE_DEVICES ?= 0
 
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard backends/*.cpp) \
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard backends/*.?pp) \
            $(wildcard backends/features/*/reference/*)
 # A mark stands for an environment that can do its part, made with this Python and these extras.
 MARK := $(VENV)/$(subst /,_,$(PYTHON))-$(subst $(comma),-,$(EXTRAS))
@@ -47,7 +47,7 @@ lint: $(MARK)-lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(VENV)/bin/clang-format --dry-run -Werror backends/*.cpp backends/dialect/*.h \
+	$(VENV)/bin/clang-format --dry-run -Werror backends/*.?pp backends/dialect/*.h \
 	    backends/features/*/reference/*.?pp backends/features/*/kernels/*.h
 
 clean:

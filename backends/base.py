@@ -15,6 +15,7 @@ from backends import option_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from backends.predicate import Predicate
     from backends.reciprocal import RcpTable
 
 Number = TypeVar("Number", bound=np.generic)
@@ -62,8 +63,8 @@ class CompilationFailed(Exception):  # noqa: N818 - reads as what happened
         self.log = log
 
 
-class Clip(Protocol):
-    """A picture pair: luma of `ref` and `dist`, readable in any batch of frames."""
+class Format(Protocol):
+    """What decides whether a feature takes a picture pair."""
 
     @property
     def width(self) -> int:
@@ -79,6 +80,10 @@ class Clip(Protocol):
     def bit_depth(self) -> int:
         """Bits of a sample: 8, 10, 12 or 16."""
         ...
+
+
+class Clip(Format, Protocol):
+    """A picture pair: luma of `ref` and `dist`, readable in any batch of frames."""
 
     @property
     def frames(self) -> int:
@@ -133,12 +138,14 @@ class Extractor:
         options: text by full option name, as on libvmaf's command line.
         metrics: names under which libvmaf's models know the outputs, in the feature's order.
         logged: names that libvmaf's log must then have: the outputs' own, by its suffix rule.
+        exact: whether libvmaf has these bits on every picture.
     """
 
     name: str
     options: Mapping[str, str]
     metrics: tuple[str, ...]
     logged: tuple[str, ...]
+    exact: bool = True
 
 
 class Options(BaseModel):
@@ -166,9 +173,14 @@ class Feature(ABC):
     options: ClassVar[type[Options]]
     stages: ClassVar[tuple[str, ...]]
     bit_depths: ClassVar[tuple[int, ...]]
-    smallest: ClassVar[int]  # smallest width and height with a defined result
+    floats: ClassVar[bool] = True  # whether the kernels use floating point at all
+    predicates: ClassVar[tuple[Predicate, ...]] = ()  # held alone against corpora of operands
 
-    def require(self, arithmetic: Arithmetic, clip: Clip) -> None:
+    @abstractmethod
+    def smallest(self, dialect: str) -> int:
+        """Return the smallest width and height with a defined result in a dialect."""
+
+    def require(self, arithmetic: Arithmetic, clip: Format) -> None:
         """Refuse what this feature does not have, before any arithmetic.
 
         Raises:
@@ -187,12 +199,23 @@ class Feature(ABC):
             allowed = ", ".join(map(str, self.bit_depths))
             message = f"bit_depth {clip.bit_depth} is not supported; allowed: {allowed}"
             raise Refused(message)
-        if min(clip.width, clip.height) < self.smallest:
-            message = (
-                f"frame {clip.width}x{clip.height} is below {self.smallest}x{self.smallest}: "
-                f"{self.name} has no defined result there"
-            )
-            raise Refused(message)
+        if min(clip.width, clip.height) < self.smallest(arithmetic.dialect):
+            raise Refused(self.too_small(arithmetic.dialect, clip.width, clip.height))
+
+    def too_small(self, dialect: str, width: int, height: int) -> str:
+        """Return the sentence about a frame below the smallest."""
+        least = self.smallest(dialect)
+        return (
+            f"frame {width}x{height} is below {least}x{least}: "
+            f"{self.name} has no defined result there"
+        )
+
+    def require_options(self, arithmetic: Arithmetic, options: Options) -> None:  # noqa: B027 - most features have all
+        """Refuse options that an arithmetic has not.
+
+        Raises:
+            Refused: the text says which option, and which arithmetic has it.
+        """
 
     @abstractmethod
     def outputs(self, options: Options) -> tuple[str, ...]:

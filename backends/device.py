@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backends import exactness
+from backends.base import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,15 +21,28 @@ class DeviceBackend:
     """
 
     def __init__(
-        self, name: str, device: Device, facts: Mapping[str, str], release: Callable[[], None]
+        self,
+        name: str,
+        device: Device,
+        facts: Mapping[str, str],
+        release: Callable[[], None],
+        floatless: str = "",
     ) -> None:
         """Probe the device's exactness.
+
+        Args:
+            name: the backend's.
+            device: what the twins run on.
+            facts: for reports.
+            release: lets go of the device.
+            floatless: why features with floating point cannot run here; empty where they can.
 
         Raises:
             Inexact: the device does not compute plain arithmetic as IEEE 754 says.
         """
-        shown = exactness.check(name, device)
+        shown = f"not run: {floatless}" if floatless else exactness.check(name, device)
         self.name = name
+        self._floatless = floatless
         self.device = device
         self._facts = {**facts, "exactness probe": shown}
         self._release = release
@@ -41,8 +55,15 @@ class DeviceBackend:
     def compute(
         self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
     ) -> Scores:
-        """Compute every score of every frame with the feature's twin."""
+        """Compute every score of every frame with the feature's twin.
+
+        Raises:
+            Refused: the feature declines, or the device lacks the floating point that it needs.
+        """
         feature.require(arithmetic, clip)
+        feature.require_options(arithmetic, options)
+        if feature.floats and self._floatless:
+            raise Refused(self._floatless)
         if feature.name not in self._twins:
             self._twins[feature.name] = feature.twin(self.device, feature.kernel_source())
         return self._twins[feature.name].compute(arithmetic, options, clip)

@@ -106,6 +106,7 @@ class Libvmaf:
             Failed: libvmaf refuses an option, or gives less than what was asked for.
         """
         feature.require(arithmetic, clip)
+        feature.require_options(arithmetic, options)
         if notes := feature.notes(arithmetic):
             message = f"real libvmaf divides as this processor does, not otherwise ({notes[0]})"
             raise Refused(message)
@@ -314,6 +315,15 @@ def _find_ffmpeg(imageio_ffmpeg: Any) -> Path:  # noqa: ANN401 - the package has
         message = f"ffmpeg at {named!r} cannot be executed; {INSTALL} brings one"
         raise Unavailable(message)
     return Path(found).resolve()
+
+
+def deviates(feature: Feature, arithmetic: Arithmetic, options: Options) -> bool:
+    """Return whether libvmaf itself has other bits somewhere, so that a difference says nothing.
+
+    Raises:
+        Refused: libvmaf has not this arithmetic.
+    """
+    return not feature.extractor(arithmetic, options).exact
 
 
 def require(feature: Feature, arithmetic: Arithmetic, options: Options) -> None:

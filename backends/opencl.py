@@ -215,7 +215,7 @@ def open_backend(name: str) -> DeviceBackend:
     """Open the device of the platform that `name` stands for.
 
     Raises:
-        Unavailable: PyOpenCL, the platform or a device is missing, or it has no fp64.
+        Unavailable: PyOpenCL, the platform or a device is missing.
         Inexact: the device fails the exactness probe.
         Refused: the name matches more than one device.
     """
@@ -227,14 +227,17 @@ def open_backend(name: str) -> DeviceBackend:
 def _opened(name: str) -> DeviceBackend:
     pyopencl = _import_pyopencl()
     device = _find_device(pyopencl, name)
-    if not device.double_fp_config:
-        message = f"{device.name} has no double precision, which float kernels need"
-        raise Unavailable(message)
     declared = device.single_fp_config & pyopencl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    if not declared and name != OCLGRIND:
-        message = f"{device.name} cannot divide with correct rounding"
-        raise Unavailable(message)
-    flags = (*FLAGS, UNOPTIMISED) if name == OCLGRIND else FLAGS
+    floatless = ""
+    if not device.double_fp_config:
+        floatless = f"{device.name} has no double precision, which float kernels need"
+    elif not declared and name != OCLGRIND:
+        floatless = f"{device.name} cannot divide with correct rounding, which float kernels need"
+    flags: tuple[str, ...] = FLAGS
+    if floatless:
+        flags = (FLAGS.language,)  # the other one is an error where it is not supported
+    elif name == OCLGRIND:
+        flags = (*FLAGS, UNOPTIMISED)
     facts = {
         "device": device.name,
         "platform": f"{device.platform.name} {device.platform.version}",
@@ -245,4 +248,5 @@ def _opened(name: str) -> DeviceBackend:
         "correctly rounded division": "declared" if declared else "not declared, probed",
         "prelude": prelude_hash("opencl.h"),
     }
-    return DeviceBackend(name, OpenClDevice(device, flags=flags), facts, release=lambda: None)
+    opened = OpenClDevice(device, flags=flags)
+    return DeviceBackend(name, opened, facts, release=lambda: None, floatless=floatless)

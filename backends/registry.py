@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from backends.base import Arithmetic, Backend, Feature, Options
+    from backends.predicate import Predicate
 
 
 class BackendModule(Protocol):
     """What makes a module of this package a backend.
 
     One that has not every arithmetic of every feature also has `require(feature, arithmetic,
-    options)`, which raises Refused without opening anything.
+    options)`, which raises Refused without opening anything. One that is known to have other bits
+    has `deviates(feature, arithmetic, options)`, asked where `require` refuses nothing.
     """
 
     NAMES: tuple[str, ...]
@@ -70,6 +72,13 @@ def features() -> Mapping[str, Feature]:
     return {feature.name: feature for feature in found}
 
 
+def predicates() -> Mapping[str, tuple[Feature, Predicate]]:
+    """Return every predicate by name, with the feature that has it."""
+    return {
+        one.name: (feature, one) for feature in features().values() for one in feature.predicates
+    }
+
+
 def backend_names() -> tuple[str, ...]:
     """Return every name that a matrix may use, whether or not it is on this machine."""
     return tuple(_backends())
@@ -84,6 +93,12 @@ def refusal(name: str, feature: Feature, arithmetic: Arithmetic, options: Option
     except Refused as refused:
         return str(refused)
     return ""
+
+
+def deviates(name: str, feature: Feature, arithmetic: Arithmetic, options: Options) -> bool:
+    """Return whether a backend is known to have other bits somewhere, in what it has."""
+    told = getattr(_backends()[name], "deviates", None)
+    return told is not None and told(feature, arithmetic, options)
 
 
 def broken() -> Mapping[str, str]:

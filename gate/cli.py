@@ -20,19 +20,22 @@ import typer
 from backends import reciprocal, registry
 from backends.base import Unavailable
 from backends.reciprocal import RcpTable
-from gate import environment, fuzz, plan, probe, runner
+from gate import angle, angle_runner, environment, fuzz, plan, probe, runner, survey
 from gate import matrix as matrices
 from gate.document import unknown
 from gate.errors import MatrixError
 from gate.model import Cell, ExitCode, Run, counted
 from gate.terminal import (
     cell_progress,
+    counting,
     make_streams_safe,
     one_interrupt,
     rendered,
+    require_candidates,
     say,
     section,
     stop,
+    uncut,
     write_whole,
 )
 from reports import console as console_report
@@ -48,8 +51,8 @@ REPORTS: Mapping[str, Callable[[Run], str]] = {
 
 app = typer.Typer(
     help="Compare kernels of VMAF features bit for bit with a trusted reference.",
-    epilog="Exit codes: 0 every score is equal; 1 a score differs; 2 bad usage or matrix; "
-    "3 nothing was proved; 4 a cell could not run; 130 interrupted.",
+    epilog="Exit codes: 0 every score is equal or a known deviation; 1 a score differs; "
+    "2 bad usage or matrix; 3 nothing was proved; 4 a cell could not run; 130 interrupted.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -136,7 +139,7 @@ def run(
 ) -> None:
     """Run the cells of MATRIX; write junit.xml, report.md and report.json into DIR."""
     with one_interrupt() as ignore_interrupts:
-        _prepare(out)
+        _prepare(out, *REPORTS)
         required = tuple(require or ())
         _require_known("--require", required)
         table = _table_of(rcp_table)
@@ -172,15 +175,11 @@ def run_drawn_cells(
     Each runs on every candidate that has its dialect and conclusion.
     """
     with one_interrupt() as ignore_interrupts, fuzz.Kept(registry.open_backend) as backends:
-        _prepare(out, *fuzz.REPRODUCERS)
+        _prepare(out, *REPORTS, *fuzz.REPRODUCERS)
         required, candidates = tuple(require or ()), tuple(candidate or fuzz.CANDIDATES)
         _require_known("--require", required, without=fuzz.REFERENCE)
         _require_known("--candidate", candidates, without=fuzz.REFERENCE)
-        for name in required:
-            if name not in candidates:
-                stop(
-                    ExitCode.USAGE, f"--require {name}: it is no candidate; add --candidate {name}"
-                )
+        require_candidates(required, candidates)
         seed = secrets.randbits(32) if seed is None else seed
         drawn = fuzz.matrix_of(seed, cells, candidates)
         planned = plan.plan(drawn)
@@ -206,6 +205,63 @@ def run_drawn_cells(
         )
         ignore_interrupts()
         raise typer.Exit(_publish(finished, out, reproducers))
+
+
+@app.command("angle", epilog="Example: parity-gate angle --full --require cuda")
+def compare_angle_flags(
+    *,
+    full: angle.FullOption = False,
+    candidate: angle.CandidateOption = None,
+    require: RequireOption = None,
+    cell: CellOption = None,
+    out: OutOption = Path("out"),
+) -> None:
+    """Hold the angle flag of integer_adm against its golden predicate, on corpora of operands.
+
+    Known wrong spellings run too, on near_1 to near_5, and must be seen to differ: a multiplies
+    operands that were not narrowed, in int64; b computes in binary32 after narrowing; c narrows
+    the products of a to binary32; d narrows nothing; e forms the dot products in binary32.
+
+    Corpora: near_1 to near_5, band, walk, width_02, width_04, width_08, width_12, width_16,
+    width_20, width_24, width_28, width_30, width_31, edges.
+    """
+    with one_interrupt() as ignore_interrupts:
+        _prepare(out, *REPORTS)
+        asked = angle.asked(candidate, require, full=full)
+        selected = _selected(asked.cells, cell, f"{asked.title}; {asked.names}")
+        for name in candidate or () if selected else ():
+            if asked.kept_off(name, selected):
+                sentence = f"--candidate {name} has no cell that --cell selects: {angle.NEAR_ONLY}"
+                say(sentence, err=True)
+        with counting("of the samples", asked.samples(selected)) as progress:
+            finished = angle_runner.run(
+                asked,
+                selected,
+                selection=tuple(cell or ()),
+                command=_again(out, *asked.arguments),
+                open_backend=registry.open_backend,
+                progress=progress,
+            )
+        ignore_interrupts()
+        if (table := angle.table(asked, finished)).row_count:
+            say(f"samples whose flag differs from the golden one:\n\n{uncut(table)}\n")
+        raise typer.Exit(_publish(finished, out))
+
+
+@app.command("survey", epilog="Example: parity-gate survey matrices/nightly.yaml")
+def survey_fixtures(
+    matrix: MatrixArgument, fixture: survey.FixtureOption = None, out: OutOption = Path("out")
+) -> None:
+    """Count on the fixtures of MATRIX how often wrong spellings of the angle flag differ.
+
+    Tells which scores that moves, at three gain limits; DIR/survey.md holds the same.
+    """
+    with one_interrupt() as ignore_interrupts:
+        _prepare(out, survey.REPORT)
+        declared, *_ = _load(matrix, None)
+        found = survey.run(declared, fixture)
+        ignore_interrupts()
+        raise typer.Exit(survey.publish(found, out))
 
 
 def _require_known(option: str, names: tuple[str, ...], *, without: str = "") -> None:
@@ -292,18 +348,18 @@ def _selected(cells: tuple[Cell, ...], globs: list[str] | None, of: str) -> tupl
     return () if idle else plan.select(cells, tuple(globs or ()))
 
 
-def _prepare(out: Path, *others: str) -> None:
+def _prepare(out: Path, *names: str) -> None:
     """Make the folder of the reports and remove old ones, so that no stale report survives.
 
     Args:
         out: the folder.
-        others: names of files that this run may write besides the reports.
+        names: the files that this command may write; those of other commands stay.
     """
     try:
         if out == Path():
             raise NotADirectoryError(None, "it names no folder")
         out.mkdir(parents=True, exist_ok=True)
-        for name in (*REPORTS, *others):
+        for name in names:
             (out / name).unlink(missing_ok=True)
         if not os.access(out, os.W_OK | os.X_OK):
             raise PermissionError(None, "Permission denied")
@@ -345,9 +401,15 @@ def _write(path: Path, render: Callable[[Run], str], run: Run) -> str:
 def _table(cells: tuple[Cell, ...]) -> str:
     """Return one line per cell, never cut, for ids are there to be copied."""
     width = max(len(cell.id) for cell in cells)
-    lines = [f"{'cell':{width}}  scores  skipped because"]
-    lines += [f"{cell.id:{width}}  {cell.scores:6}  {printable(cell.skip)}" for cell in cells]
+    lines = [f"{'cell':{width}}  scores  remark"]
+    lines += [f"{cell.id:{width}}  {cell.scores:6}  {printable(_remark(cell))}" for cell in cells]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _remark(cell: Cell) -> str:
+    if cell.skip:
+        return f"skipped: {cell.skip}"
+    return f"known deviation: {cell.deviation.reason}" if cell.deviation else ""
 
 
 def _totals(cells: tuple[Cell, ...], selected: tuple[Cell, ...]) -> str:

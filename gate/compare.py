@@ -53,6 +53,7 @@ def compare(
         scores=different.size,
         nans=int(np.count_nonzero(_nan(left) & ~reference.unset)),
         unsets=int(np.count_nonzero(reference.unset)),
+        different=int(np.count_nonzero(different)),
         mismatches=tuple(
             _mismatch(reference, candidate, frame, column)
             for frame, column in np.argwhere(different).tolist()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from backends import registry
-from backends.base import CONCLUSIONS
+from backends.base import CONCLUSIONS, Arithmetic, Refused
 from gate.fixtures import generators
 
 if TYPE_CHECKING:
@@ -75,24 +75,46 @@ class Draw:
         """
         return registry.features()[self.feature].options.model_validate(self.options)
 
+    def is_allowed(self) -> bool:
+        """Return whether there is such a cell: every part, and all of them together."""
+        feature = registry.features()[self.feature]
+        arithmetic = Arithmetic(self.dialect, self.conclusion)
+        try:
+            feature.require(arithmetic, self.declared())
+            feature.require_options(arithmetic, self.chosen())
+        except (ValidationError, Refused):
+            return False
+        return True
+
 
 def draw(seed: int, index: int) -> Draw:
     """Return cell `index` of a seed; it depends on nothing else but the program."""
     chance = random.Random(f"{seed} {index}")  # noqa: S311 - repeatable, not secret
     feature = chance.choice(list(registry.features().values()))
+    dialect = chance.choice(feature.dialects)
     name, model = chance.choice(list(generators().items()))
-    shape = {"generator": name, **_format(chance, feature)}
+    shape = {"generator": name, **_format(chance, feature, dialect)}
     any_conclusion = chance.random() < CONCLUSION_SHARE
-    return Draw(
+    drawn = Draw(
         index=index,
         fixture=values_of(chance, model, shape, FIELD_SHARE),
         feature=feature.name,
-        dialect=chance.choice(feature.dialects),
+        dialect=dialect,
         conclusion=chance.choice(CONCLUSIONS) if any_conclusion else CONCLUSIONS[0],
-        options=values_of(
-            chance, feature.options, _everything(feature), chance.choice(OPTION_SHARES)
-        ),
+        options={},
     )
+    return _with_options(chance, drawn, feature)
+
+
+def _with_options(chance: random.Random, drawn: Draw, feature: Feature) -> Draw:
+    share = chance.choice(OPTION_SHARES)
+    for _ in range(MOST_REDRAWS):
+        options = values_of(chance, feature.options, _everything(feature), share)
+        complete = replace(drawn, options=options)
+        if complete.is_allowed():
+            return complete
+    message = f"{feature.name} refuses every option set that was drawn in {drawn.dialect}"
+    raise RuntimeError(message)
 
 
 def _everything(feature: Feature) -> Values:
@@ -100,10 +122,10 @@ def _everything(feature: Feature) -> Values:
     return {"debug": True} if "debug" in feature.options.model_fields else {}
 
 
-def _format(chance: random.Random, feature: Feature) -> Values:
+def _format(chance: random.Random, feature: Feature, dialect: str) -> Values:
     return {
-        "width": _extent(chance, feature.smallest),
-        "height": _extent(chance, feature.smallest),
+        "width": _extent(chance, feature.smallest(dialect)),
+        "height": _extent(chance, feature.smallest(dialect)),
         "bit_depth": chance.choice(feature.bit_depths),
         "frames": chance.choice(FRAMES),
     }

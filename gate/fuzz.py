@@ -204,7 +204,10 @@ def _product(drawn: Draw, candidates: tuple[str, ...]) -> Product:
         feature=drawn.feature,
         reference=REFERENCE,
         candidates=tuple(
-            name for name in candidates if not registry.refusal(name, feature, arithmetic, options)
+            name
+            for name in candidates
+            if not registry.refusal(name, feature, arithmetic, options)
+            and not registry.deviates(name, feature, arithmetic, options)
         ),
         dialects=(drawn.dialect,),
         conclusions=(drawn.conclusion,),

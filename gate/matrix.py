@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,10 +30,18 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from backends import registry
 from backends.base import CONCLUSIONS, Feature
 from backends.option_text import Spelled
-from gate import plan
+from gate import deviations, plan
+from gate.deviations import Deviations
 from gate.document import Document, Loc, unknown
 from gate.errors import MatrixError
-from gate.fixtures import FileFixture, FixtureSpec, GeneratedFixture, generators
+from gate.fixtures import (
+    FileFixture,
+    FixtureSpec,
+    GeneratedFixture,
+    InsideFolder,
+    generators,
+)
+from gate.model import Cell
 from gate.plan import Product
 
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
@@ -52,6 +61,7 @@ class Matrix:
         products: the entries under `matrix`.
         include: the single cells.
         expect: what the file says about the whole plan.
+        deviations: what the file's list of known deviations holds, if it names one.
         warnings: what is not taken as the file has it, sentences by `path:line:col`.
     """
 
@@ -62,6 +72,7 @@ class Matrix:
     products: tuple[Product, ...]
     include: tuple[Product, ...]
     expect: Expect
+    deviations: Deviations | None = None
     warnings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -224,6 +235,9 @@ class MatrixFile(_Strict):
     fixtures: dict[FixtureName, Any] = Field(min_length=1, description="picture pairs by name")
     matrix: list[Any] = Field(default=[], min_length=1, description="products of axes")
     include: list[Any] = Field(default=[], min_length=1, description="single cells")
+    deviations: InsideFolder = Field(
+        default="", description="path of the list of known deviations, relative to the matrix"
+    )
 
     @model_validator(mode="after")
     def _has_cells(self) -> MatrixFile:
@@ -254,8 +268,8 @@ def load(path: Path) -> Matrix:
     complete = [
         p for p in (*products, *include) if p.fixtures and fixtures.keys() >= set(p.fixtures)
     ]
-    cells, problems = plan.expand(complete, fixtures)
-    for loc, sentence in problems:
+    cells, mistakes = plan.expand(complete, fixtures)
+    for loc, sentence in mistakes:
         document.report(loc, sentence)
     if file and len(file.matrix) + len(file.include) == len(products) + len(include):
         for name in plan.unused((*products, *include), cells, file.fixtures):
@@ -265,8 +279,9 @@ def load(path: Path) -> Matrix:
         _compare(
             document, file.expect, Expect(cells=len(cells), scores=sum(c.scores for c in cells))
         )
-    if not file or document.problems:
-        raise MatrixError(document.problems)
+    listed, problems = _deviations(document, file, cells)
+    if not file or document.problems or problems:
+        raise MatrixError([*document.problems, *problems])
     return Matrix(
         path,
         document.sha256,
@@ -275,6 +290,7 @@ def load(path: Path) -> Matrix:
         products,
         include,
         expect=file.expect,
+        deviations=listed,
         warnings=document.warnings,
     )
 
@@ -305,6 +321,28 @@ def _fixtures(document: Document) -> dict[str, FixtureSpec]:
         if fixture:
             found[name] = fixture
     return found
+
+
+def _deviations(
+    document: Document, file: MatrixFile | None, cells: tuple[Cell, ...]
+) -> tuple[Deviations | None, list[str]]:
+    """Return the list that the matrix names, and what is wrong inside it."""
+    if file is None or not file.deviations:
+        return None, []
+    path = document.path.parent / file.deviations
+    folder, target = (Path(os.path.realpath(place)) for place in (document.path.parent, path))
+    if not target.is_relative_to(folder):
+        sentence = f"leads to {target}; only files inside {folder} are read"
+    elif not target.is_file():
+        sentence = "is no file; put one there or correct the path"
+    else:
+        try:
+            # The plan of a matrix with mistakes lacks cells.
+            return deviations.load(path, None if document.problems else cells), []
+        except MatrixError as error:
+            return None, error.problems
+    document.report(("deviations",), f"deviations {file.deviations!r} {sentence}")
+    return None, []
 
 
 def _products(document: Document, key: Literal["matrix", "include"]) -> tuple[Product, ...]:

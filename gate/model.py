@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from backends.base import CONCLUSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     OptionValue = bool | int | float
 
@@ -34,6 +34,7 @@ class Status(StrEnum):
     """Status of a cell."""
 
     PASS = "PASS"  # noqa: S105 - a verdict, not a password
+    KNOWN = "KNOWN"  # differs as a reviewed deviation says; counts as PASS and is always shown
     FAIL = "FAIL"
     ERROR = "ERROR"
     SKIP = "SKIP"
@@ -51,6 +52,25 @@ class ExitCode(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Deviation:
+    """A reviewed entry about cells that are known to differ.
+
+    Attributes:
+        outputs: globs over the names of the outputs that may differ.
+        reason: one sentence.
+        owner: who answers for it.
+        expires: the last day on which it holds, YYYY-MM-DD.
+        place: file and line of the entry.
+    """
+
+    outputs: tuple[str, ...]
+    reason: str
+    owner: str
+    expires: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One point of the matrix: what is computed by both sides and compared.
 
@@ -62,6 +82,7 @@ class Cell:
         width, height: luma samples.
         line: line of the matrix file that declares the cell's product.
         skip: reason when the matrix declares the cell skipped, else empty.
+        deviation: what is listed about the cell, if it is known to differ.
     """
 
     feature: str
@@ -79,6 +100,7 @@ class Cell:
     frames: int
     line: int
     skip: str = ""
+    deviation: Deviation | None = None
 
     @property
     def id(self) -> str:
@@ -99,15 +121,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One score of one frame whose bits differ.
+    """One score of one frame, or one output of one operand of a corpus, whose bits differ.
 
     Attributes:
-        frame: index of the frame, from 0.
+        frame: index of the frame, or of the operand in its corpus, from 0.
         score: output name.
         reference, candidate: both values; UNSET (None) where a side leaves the score unset.
         steps: candidate minus reference in representable numbers of `unit`; None when a side is
             UNSET or NaN. -0 to +0 is one step.
         unit: `ulp32` when both values are float32 values, else `ulp64`; empty without steps.
+        operands: integers that both sides were given, for an operand corpus only.
     """
 
     frame: int
@@ -116,6 +139,7 @@ class Mismatch:
     candidate: float | None
     steps: int | None
     unit: str
+    operands: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +149,15 @@ class Comparison:
     Attributes:
         scores: number of scores compared (frames x outputs).
         nans, unsets: reference scores that are NaN / UNSET.
-        mismatches: every score that differs, by frame, then in output order.
+        different: number of scores that differ.
+        mismatches: the scores that differ, by frame, then in output order: every one of pictures,
+            the first of an operand corpus.
     """
 
     scores: int
     nans: int
     unsets: int
+    different: int
     mismatches: tuple[Mismatch, ...]
 
 
@@ -141,7 +168,7 @@ class Result:
     Attributes:
         reason: one sentence for every status but PASS; for FAIL the first mismatch.
         detail: compiler log or traceback, may be empty, may be long.
-        comparison: present for PASS and FAIL.
+        comparison: present for PASS, KNOWN and FAIL.
         reference_seconds: time of the reference; it is shared by the candidates of a group.
         seconds: time of the candidate and the comparison.
     """
@@ -220,7 +247,7 @@ class Run:
     @property
     def different(self) -> int:
         """Number of scores whose bits differ."""
-        return sum(len(r.comparison.mismatches) for r in self.results if r.comparison is not None)
+        return _different(self.results)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -251,6 +278,8 @@ class Run:
         if self.unfinished:
             parts.append(f"{self.unfinished} did not finish")
         parts.append(f"{counted(self.scores, 'score')} compared, {self.different} different")
+        if known := _different(r for r in self.results if r.status is Status.KNOWN):
+            parts[-1] += f" ({known} known)"
         parts += [f"required backend missing: {name}" for name in self.missing]
         parts += self.notes
         return f"{self._word}: {', '.join(parts)}"
@@ -270,6 +299,10 @@ class Run:
     def repeat_command(self, cell: Cell) -> str:
         """Return the exact command that repeats this one cell."""
         return f"{self.command} --cell {shlex.quote(cell.id)}"
+
+
+def _different(results: Iterable[Result]) -> int:
+    return sum(r.comparison.different for r in results if r.comparison is not None)
 
 
 def counted(number: int, word: str) -> str:
@@ -299,13 +332,28 @@ def steps_apart(mismatch: Mismatch) -> str:
     return f"{mismatch.steps:+d} {mismatch.unit}"
 
 
+def place_of(mismatch: Mismatch) -> str:
+    """Return where a mismatch is: `frame 3 adm2`, `operand 7 (1, -2, 3, 4) flag`."""
+    if mismatch.operands:
+        operands = ", ".join(map(str, mismatch.operands))
+        return f"operand {mismatch.frame} ({operands}) {mismatch.score}"
+    return f"frame {mismatch.frame} {mismatch.score}"
+
+
+def mismatch_sentence(mismatch: Mismatch) -> str:
+    """Return where and what: exact values and their distance; of operands plain integers."""
+    sides = mismatch.candidate, mismatch.reference
+    if mismatch.operands:
+        candidate, reference = (decimal(side).removesuffix(".0") for side in sides)
+        return f"{place_of(mismatch)}: {candidate} expected {reference}"
+    candidate, reference = map(exact, sides)
+    return f"{place_of(mismatch)}: {candidate} expected {reference} ({steps_apart(mismatch)})"
+
+
 def failure_sentence(result: Result) -> str:
     """Return a FAIL's first mismatch and the counts; the reason where there is no mismatch."""
-    if result.comparison is None or not result.comparison.mismatches:
+    comparison = result.comparison
+    if comparison is None or not comparison.mismatches:
         return result.reason
-    first, different = result.comparison.mismatches[0], len(result.comparison.mismatches)
-    return (
-        f"frame {first.frame} {first.score}: {exact(first.candidate)} "
-        f"expected {exact(first.reference)} ({steps_apart(first)}), "
-        f"{different} of {counted(result.comparison.scores, 'score')}"
-    )
+    counts = f"{comparison.different} of {counted(comparison.scores, 'score')}"
+    return f"{mismatch_sentence(comparison.mismatches[0])}, {counts}"

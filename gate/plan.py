@@ -8,13 +8,14 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from backends import registry
-from backends.base import Arithmetic
+from backends.base import Arithmetic, Refused
+from gate.deviations import marked
 from gate.model import Cell, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from backends.base import Options
+    from backends.base import Feature, Options
     from gate.document import Loc
     from gate.fixtures import FixtureSpec
     from gate.matrix import Matrix, Skip
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
 # From the outermost: a fixture is opened once, and a reference is computed once.
 ORDER = ("fixture", "feature", "dialect", "conclusion", "options_name", "reference", "candidate")
 
-# The candidate that every desk has, and its seconds with float_adm on two cores of an Intel Xeon
-# (family 6, model 167): fitted to six runs between 8 and 1033 cells, 17x17 to 3840x2160, which the
+# The candidate that every desk has, and its seconds on two cores of an Intel Xeon
+# (family 6, model 167): fitted to ten runs between 8 and 1446 cells, 17x17 to 3840x2160, which the
 # sum meets within a fifth.
 DESK = "opencl:pocl"
-START = 2.9  # until kernels are built and all is imported
-CELL = 4.5e-3  # a cell, however small
+START = 1.6  # until all is imported
+KERNELS = 1.3  # until the kernels of a feature are built
+CELL = 3.5e-3  # a cell, however small
 SPOOL = 6e-8  # a luma sample of a fixture, unpacked or generated once
 COST = 7e-8  # a luma sample of a cell, in the reference and in the candidate together
 
@@ -63,7 +65,7 @@ class Product:
 def plan(matrix: Matrix) -> tuple[Cell, ...]:
     """Return every cell of a matrix, in the order in which the runner wants them."""
     cells, _ = expand((*matrix.products, *matrix.include), matrix.fixtures)
-    return cells
+    return marked(cells, matrix.deviations)
 
 
 def select(cells: Iterable[Cell], globs: Sequence[str]) -> tuple[Cell, ...]:
@@ -81,7 +83,8 @@ def estimate(cells: Iterable[Cell]) -> float:
     samples = {cell.fixture: cell.width * cell.height * cell.frames for cell in running}
     fixtures = SPOOL * sum(samples.values())
     computed = sum(CELL + COST * samples[cell.fixture] for cell in running)
-    return START + fixtures + computed if running else 0.0
+    kernels = KERNELS * len({cell.feature for cell in running})
+    return START + kernels + fixtures + computed if running else 0.0
 
 
 def shared_names(cells: Iterable[Cell]) -> dict[str, str]:
@@ -244,37 +247,48 @@ def _idle(product: Product, cells: list[Cell], kept: list[Cell]) -> list[Problem
 
 def _without_result(cells: list[Cell], fixtures: Mapping[str, FixtureSpec]) -> list[Problem]:
     """Return a problem for every fixture on which a feature has no defined result."""
-    problems: list[Problem] = []
-    for name, feature_name in dict.fromkeys((cell.fixture, cell.feature) for cell in cells):
+    problems: dict[Problem, None] = {}
+    kinds = dict.fromkeys((cell.fixture, cell.feature, cell.dialect) for cell in cells)
+    for name, feature_name, dialect in kinds:
         feature, fixture = registry.features()[feature_name], fixtures[name]
-        width, height, least = fixture.width, fixture.height, feature.smallest
+        width, height, least = fixture.width, fixture.height, feature.smallest(dialect)
         if min(width, height) < least:
             side = "width" if width < least else "height"
-            sentence = (
-                f"frame {width}x{height} is below {least}x{least}: "
-                f"{feature_name} has no defined result there"
-            )
-            problems.append((("fixtures", name, side), sentence))
+            sentence = feature.too_small(dialect, width, height)
+            problems[("fixtures", name, side), sentence] = None
         if fixture.bit_depth not in feature.bit_depths:
             allowed = ", ".join(map(str, feature.bit_depths))
             sentence = f"bit_depth {fixture.bit_depth} is not supported; allowed: {allowed}"
-            problems.append((("fixtures", name, "bit_depth"), sentence))
-    return problems
+            problems[("fixtures", name, "bit_depth"), sentence] = None
+    return list(problems)
 
 
 def _without_arithmetic(product: Product) -> list[Problem]:
-    """Return a problem for every candidate that has not all of the product's arithmetics."""
-    feature, options = registry.features()[product.feature], product.options[0]
+    """Return a problem for all options and candidates that have not the product's arithmetics."""
+    feature, first = registry.features()[product.feature], product.options[0]
     arithmetics = [
         Arithmetic(*names) for names in itertools.product(product.dialects, product.conclusions)
     ]
     problems: list[Problem] = []
+    for index, options in enumerate(product.options):
+        reasons = (_refused_options(feature, item, options) for item in arithmetics)
+        if reason := next(filter(None, reasons), ""):
+            sentence = f"{reason}; give the other dialects a product of their own"
+            problems.append(((*product.loc, "options", index), sentence))
     for index, name in enumerate(product.candidates):
-        reasons = (registry.refusal(name, feature, item, options) for item in arithmetics)
+        reasons = (registry.refusal(name, feature, item, first) for item in arithmetics)
         if reason := next(filter(None, reasons), ""):
             sentence = f"candidate {name!r}: {reason}; give it a product of its own"
             problems.append(((*product.loc, "candidates", index), sentence))
     return problems
+
+
+def _refused_options(feature: Feature, arithmetic: Arithmetic, options: Options) -> str:
+    try:
+        feature.require_options(arithmetic, options)
+    except Refused as refused:
+        return str(refused)
+    return ""
 
 
 def _repeated(product: Product, cells: list[Cell], planned: dict[str, Cell]) -> list[Problem]:

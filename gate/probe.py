@@ -14,7 +14,6 @@ import typer
 from backends import reciprocal, registry
 from backends.base import Device, Failed, Inexact, Refused, Unavailable
 from backends.device import DeviceBackend
-from backends.features.float_adm import powers
 from gate import environment
 from gate.document import unknown
 from gate.model import ExitCode
@@ -100,7 +99,7 @@ def powf(
     for name in backend or ():
         if name not in registry.backend_names():
             stop(ExitCode.USAGE, f"--backend: {unknown('backend', name, registry.backend_names())}")
-    section("powf of the C library", {"build": powers.described()})
+    section("powf of the C library", {"build": _described()})
     devices = 0
     different = 0
     with one_interrupt():
@@ -115,6 +114,16 @@ def powf(
         stop(ExitCode.NOTHING, "nothing compared: no device is here; `parity-gate doctor` says why")
     if different:
         stop(ExitCode.FAIL, f"{different} results differ from the C library's")
+
+
+def _described() -> str:
+    # Imported late, lest a feature that does not import ends every other command.
+    try:
+        from backends.features.float_adm import powers  # noqa: PLC0415 - see above
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+        problem = f"{type(error).__name__}: {error}"
+        stop(ExitCode.ERROR, f"powf is float_adm's, which cannot be imported: {problem}")
+    return powers.described()
 
 
 @contextmanager
@@ -151,6 +160,8 @@ def _exponent(text: str) -> float:
 
 def _compared(name: str, device: Device, exponent: float, *, exhaustive: bool) -> int:
     """Compare one exponent on one device, print what came of it, return how many differ."""
+    from backends.features.float_adm import powers  # noqa: PLC0415 - see _described
+
     began = perf_counter()
     try:
         with counting(f"{name}, p = {exponent:g}", powers.PATTERNS) as progress:

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import traceback
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from backends import registry
-from backends.base import (
-    Arithmetic,
-    CompilationFailed,
-    Failed,
-    Inexact,
-    NoResult,
-    Refused,
-    Unavailable,
-)
-from gate import compare, environment, plan
-from gate.errors import FixtureError
+from backends.base import Arithmetic
+from gate import compare, deviations, environment, plan
 from gate.fixtures import open_fixture
 from gate.model import (
     BOTH_REFUSE,
@@ -36,17 +24,16 @@ from gate.model import (
     Result,
     Run,
     Status,
-    failure_sentence,
 )
+from gate.opening import Backends, Trouble, attempt, kernel_sha256, reference_facts
 
 if TYPE_CHECKING:
-    from backends.base import Backend, Clip, Feature, Options, Scores
+    from collections.abc import Iterable
+
+    from backends.base import Clip, Feature, Options, Scores
     from backends.reciprocal import RcpTable
     from gate.matrix import Matrix
-
-T = TypeVar("T")
-Facts = Mapping[str, str]
-OpenBackend = Callable[[str], "Backend"]
+    from gate.opening import Facts, OpenBackend
 
 _GROUP = attrgetter("feature", "dialect", "conclusion", "options_name", "reference")
 
@@ -93,8 +80,8 @@ def run(  # noqa: PLR0913 - all of it is independent
         set and everything computed is kept.
     """
     started, began, interrupted = datetime.now(UTC), perf_counter(), False
-    backends = _Backends(open_backend)
-    session = _Session(matrix, cells, backends, progress, rcp_table, required)
+    backends = Backends(open_backend)
+    session = _Session(matrix, cells, backends, progress, rcp_table, required, started.date())
     facts: dict[str, Facts] = {}
     try:
         facts = _environment(matrix, cells)
@@ -121,121 +108,16 @@ def run(  # noqa: PLR0913 - all of it is independent
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Trouble:
-    """Why something has no value; `refused` are scores that a conclusion refuses."""
-
-    status: Status
-    reason: str
-    detail: str = ""
-    refused: Scores | None = None
-
-    def result(self, cell: Cell, *, reference_seconds: float = 0, seconds: float = 0) -> Result:
-        return Result(
-            cell,
-            self.status,
-            self.reason,
-            self.detail,
-            reference_seconds=reference_seconds,
-            seconds=seconds,
-        )
-
-
-def _attempt(work: Callable[[], T]) -> T | _Trouble:
-    """Return what `work` returns, or why it failed."""
-    try:
-        return work()
-    except CompilationFailed as error:
-        return _Trouble(Status.ERROR, str(error), error.log)
-    except NoResult as error:
-        return _Trouble(Status.ERROR, str(error), refused=error.scores)
-    except (FixtureError, compare.Incomparable, Failed, Inexact, Refused) as error:
-        return _Trouble(Status.ERROR, str(error))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it becomes the ERROR of its cells
-        first_line = str(error).partition("\n")[0] or "no message"
-        reason = f"{type(error).__name__}: {first_line}"
-        return _Trouble(Status.ERROR, reason, "".join(traceback.format_exception(error)))
-
-
 def _used(cells: Iterable[Cell]) -> tuple[str, ...]:
     """Return the backends that the cells need; a declared skip needs none."""
     return tuple(name for c in cells if not c.skip for name in (c.reference, c.candidate))
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
-    backend: Backend
-    facts: dict[str, str]
-
-
-class _Backends:
-    """The backends of one run: each is opened once and closed at the end."""
-
-    def __init__(self, open_backend: OpenBackend) -> None:
-        self._open_backend = open_backend
-        self._found: dict[str, _Opened | _Trouble] = {}
-
-    def __getitem__(self, name: str) -> Backend:
-        return self._opened()[name].backend
-
-    def trouble(self, name: str) -> _Trouble | None:
-        """Return why the backend cannot be used, if so."""
-        found = self._found[name]
-        return found if isinstance(found, _Trouble) else None
-
-    def open(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._found[name] = _attempt(partial(self._open, name))
-
-    def _open(self, name: str) -> _Opened | _Trouble:
-        try:
-            backend = self._open_backend(name)
-        except Unavailable as error:
-            return _Trouble(Status.SKIP, str(error))
-        try:
-            if backend.name == name:
-                return _Opened(backend, dict(backend.facts()))
-        except BaseException:
-            backend.close()
-            raise
-        backend.close()
-        sentence = f"opening {name} gave {backend.name}, which proves nothing about {name}"
-        return _Trouble(Status.ERROR, sentence)
-
-    def close(self) -> None:
-        for opened in self._opened().values():
-            trouble = _attempt(opened.backend.close)
-            if trouble is not None:
-                opened.facts["closing failed"] = trouble.reason
-
-    def missing(self, required: Iterable[str], used: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the required ones that are absent, or broken while no cell shows it."""
-        troubles = {name: self._found.get(name) for name in required}
-        return tuple(
-            f"{name}: {trouble.reason}"
-            for name, trouble in troubles.items()
-            if isinstance(trouble, _Trouble) and (trouble.status is Status.SKIP or name not in used)
-        )
-
-    def facts(self, cells: Iterable[Cell]) -> dict[str, Facts]:
-        """Return one section per opened backend and role, references first."""
-        roles = [("reference", cell.reference) for cell in cells]
-        roles += [("candidate", cell.candidate) for cell in cells]
-        named = {name for _, name in roles}
-        opened = self._opened()
-        roles += [("required", name) for name in opened if name not in named]
-        found = {f"{role} {name}": opened[name].facts for role, name in roles if name in opened}
-        return {title: facts for title, facts in found.items() if facts}
-
-    def _opened(self) -> dict[str, _Opened]:
-        return {name: found for name, found in self._found.items() if isinstance(found, _Opened)}
-
-
-@dataclass(frozen=True, slots=True)
 class _Reference:
     """What the candidates of a group are compared with."""
 
-    scores: Scores | _Trouble
+    scores: Scores | Trouble
     seconds: float
 
 
@@ -246,12 +128,14 @@ class _Session:
         self,
         matrix: Matrix,
         cells: tuple[Cell, ...],
-        backends: _Backends,
+        backends: Backends,
         progress: Progress,
         rcp_table: RcpTable | None,
         required: tuple[str, ...],
+        today: date,
     ) -> None:
         self._matrix = matrix
+        self._today = today
         self._required = required
         self._rcp_table = rcp_table
         self._cells = cells
@@ -275,19 +159,19 @@ class _Session:
 
     def all_results(self) -> tuple[Result, ...]:
         """Return one result per cell, in order; a cell without one was interrupted."""
-        unfinished = _Trouble(Status.ERROR, UNFINISHED)
+        unfinished = Trouble(Status.ERROR, UNFINISHED)
         return tuple(self._results.get(cell.id) or unfinished.result(cell) for cell in self._cells)
 
-    def _before_running(self, cell: Cell) -> _Trouble | None:
+    def _before_running(self, cell: Cell) -> Trouble | None:
         """Return why the cell cannot or need not run, if so."""
         if cell.skip:
-            return _Trouble(Status.SKIP, cell.skip)
+            return Trouble(Status.SKIP, cell.skip)
         reference = self._backends.trouble(cell.reference)
         if reference is not None:
             return _of_reference(reference, cell)
         return self._backends.trouble(cell.candidate) or self._cannot_replay(cell)
 
-    def _cannot_replay(self, cell: Cell) -> _Trouble | None:
+    def _cannot_replay(self, cell: Cell) -> Trouble | None:
         """Return why the candidate cannot follow the run's table, of which the plan knows nothing.
 
         A required candidate has to; of another one the person who replays expects no more.
@@ -296,10 +180,10 @@ class _Session:
             return None
         declined = registry.refusal(cell.candidate, *self._asked(cell))
         status = Status.ERROR if cell.candidate in self._required else Status.SKIP
-        return _Trouble(status, declined) if declined else None
+        return Trouble(status, declined) if declined else None
 
     def _run_fixture(self, name: str, cells: list[Cell]) -> None:
-        trouble = _attempt(partial(self._run_groups, name, cells))
+        trouble = attempt(partial(self._run_groups, name, cells))
         if trouble is None:
             return
         unfinished = [cell for cell in cells if cell.id not in self._results]
@@ -324,8 +208,8 @@ class _Session:
 
     def _reference(self, cell: Cell, clip: Clip) -> _Reference:
         began = perf_counter()
-        scores = _attempt(partial(self._reference_scores, cell, clip))
-        if isinstance(scores, _Trouble):
+        scores = attempt(partial(self._reference_scores, cell, clip))
+        if isinstance(scores, Trouble):
             scores = _of_reference(scores, cell)
         return _Reference(scores, perf_counter() - began)
 
@@ -337,23 +221,17 @@ class _Session:
 
     def _run_cell(self, cell: Cell, reference: _Reference, clip: Clip) -> Result:
         began = perf_counter()
-        if isinstance(reference.scores, _Trouble):
+        if isinstance(reference.scores, Trouble):
             found = self._beside(reference.scores, cell, clip)
         else:
-            found = _attempt(partial(self._compared, cell, reference.scores, clip))
+            found = attempt(partial(self._compared, cell, reference.scores, clip))
         seconds = perf_counter() - began
-        if isinstance(found, _Trouble):
+        if isinstance(found, Trouble):
             return found.result(cell, reference_seconds=reference.seconds, seconds=seconds)
-        result = Result(
-            cell,
-            Status.FAIL if found.mismatches else Status.PASS,
-            comparison=found,
-            reference_seconds=reference.seconds,
-            seconds=seconds,
-        )
-        return replace(result, reason=failure_sentence(result))
+        result = deviations.judged(cell, found, self._today)
+        return replace(result, reference_seconds=reference.seconds, seconds=seconds)
 
-    def _beside(self, reference: _Trouble, cell: Cell, clip: Clip) -> Comparison | _Trouble:
+    def _beside(self, reference: Trouble, cell: Cell, clip: Clip) -> Comparison | Trouble:
         """Return what becomes of a cell whose reference has no scores.
 
         Some pictures have no result. There the candidate should have the same bits and refuse them
@@ -361,20 +239,20 @@ class _Session:
         """
         if reference.refused is None:
             return reference
-        candidate = _attempt(partial(self._compute, cell.candidate, cell, clip))
-        if not isinstance(candidate, _Trouble):
+        candidate = attempt(partial(self._compute, cell.candidate, cell, clip))
+        if not isinstance(candidate, Trouble):
             return replace(reference, reason=f"{reference.reason}; the candidate gives scores")
         if candidate.refused is None:
             told = f"{reference.reason}; the candidate: {candidate.reason}"
             return replace(candidate, reason=told)
-        comparison = _attempt(
+        comparison = attempt(
             partial(
                 compare.compare, reference.refused, candidate.refused, cell.frames, cell.outputs
             )
         )
-        if isinstance(comparison, _Trouble) or comparison.mismatches:
+        if isinstance(comparison, Trouble) or comparison.different:
             return comparison
-        return _Trouble(Status.ERROR, f"{BOTH_REFUSE}: {candidate.reason}")
+        return Trouble(Status.ERROR, f"{BOTH_REFUSE}: {candidate.reason}")
 
     def _compared(self, cell: Cell, reference: Scores, clip: Clip) -> Comparison:
         candidate = self._compute(cell.candidate, cell, clip)
@@ -398,7 +276,7 @@ class _Session:
         self._progress.done(result)
 
 
-def _of_reference(trouble: _Trouble, cell: Cell) -> _Trouble:
+def _of_reference(trouble: Trouble, cell: Cell) -> Trouble:
     """Return trouble of the reference: an ERROR, since nothing can be compared with it."""
     reason = f"reference {cell.reference}: {trouble.reason}"
     return replace(trouble, status=Status.ERROR, reason=reason)
@@ -429,25 +307,17 @@ def _environment(matrix: Matrix, cells: tuple[Cell, ...]) -> dict[str, Facts]:
     names = dict.fromkeys(cell.feature for cell in cells)
     features = {name: registry.features()[name] for name in names}
     declared = {"path": str(matrix.path), "sha256": matrix.sha256, "version": str(matrix.version)}
+    if matrix.deviations is not None:
+        declared["deviations"] = f"{matrix.deviations.path} sha256 {matrix.deviations.sha256}"
     sections = {
         "gate": environment.gate(),
         "host": environment.host(),
         "matrix": declared,
         "warnings": matrix.warnings,
         "names shared by option sets": plan.shared_names(cells),
-        **{f"feature {name}": _reference_facts(feature) for name, feature in features.items()},
-        "kernels": {name: _kernel_sha256(feature) for name, feature in features.items()},
+        **{f"feature {name}": reference_facts(feature) for name, feature in features.items()},
+        "kernels": {
+            name: kernel_sha256(feature.kernel_source) for name, feature in features.items()
+        },
     }
     return {title: facts for title, facts in sections.items() if facts}
-
-
-def _reference_facts(feature: Feature) -> Facts:
-    facts = _attempt(feature.reference_facts)
-    return {"unknown": facts.reason} if isinstance(facts, _Trouble) else facts
-
-
-def _kernel_sha256(feature: Feature) -> str:
-    source = _attempt(feature.kernel_source)
-    if isinstance(source, _Trouble):
-        return f"unknown: {source.reason}"
-    return hashlib.sha256(source.encode()).hexdigest()

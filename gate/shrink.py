@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from backends import registry
 from backends.base import CONCLUSIONS
 from gate.fixtures import GeneratedFixture, generators
@@ -45,26 +43,18 @@ def shrink(drawn: Draw, matters: Callable[[Draw], bool], tries: int) -> Draw:
 def simpler(drawn: Draw) -> Iterator[Draw]:
     """Yield every cell that is simpler by one step and allowed, the boldest steps first."""
     feature = registry.features()[drawn.feature]
-    steps = [replace(drawn, fixture=fixture) for fixture in _fixtures(drawn.fixture, feature)]
+    steps = [replace(drawn, fixture=fixture) for fixture in _fixtures(drawn, feature)]
     steps += [replace(drawn, options=options) for options in _options(drawn.options)]
     steps += [
         replace(drawn, conclusion=CONCLUSIONS[0]),
         replace(drawn, dialect=feature.dialects[0]),
     ]
-    return (step for step in steps if step != drawn and _is_allowed(step))
+    return (step for step in steps if step != drawn and step.is_allowed())
 
 
-def _is_allowed(drawn: Draw) -> bool:
-    try:
-        drawn.declared()
-        drawn.chosen()
-    except ValidationError:
-        return False
-    return True
-
-
-def _fixtures(fixture: Values, feature: Feature) -> Iterator[dict[str, Any]]:
-    width, height, least = fixture["width"], fixture["height"], feature.smallest
+def _fixtures(drawn: Draw, feature: Feature) -> Iterator[dict[str, Any]]:
+    fixture, least = drawn.fixture, feature.smallest(drawn.dialect)
+    width, height = fixture["width"], fixture["height"]
     yield {**fixture, "width": least, "height": least}
     yield {**fixture, "width": (width + least) // 2, "height": (height + least) // 2}
     for side, extent in (("width", width), ("height", height)):

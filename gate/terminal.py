@@ -7,8 +7,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGTERM
 from typing import NoReturn
@@ -24,9 +25,12 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 from rich.progress import Progress as Bars
+from rich.table import Table
 
 from gate.model import Cell, ExitCode, Result
 from reports.wording import printable
+
+WIDE = 10_000  # columns
 
 
 def make_streams_safe() -> None:
@@ -89,6 +93,13 @@ def rendered(renderable: RenderableType) -> str:
     console = Console(file=text, force_terminal=sys.stdout.isatty(), width=Console().width or 80)
     console.print(renderable, soft_wrap=True)
     return text.getvalue().rstrip("\n")
+
+
+def uncut(table: Table) -> str:
+    """Return a table as text whose rows are never cut or folded."""
+    text = io.StringIO()
+    Console(file=text, width=WIDE).print(table)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -162,3 +173,18 @@ def cell_progress(total: int) -> Iterator[_Bar]:
     )
     with _bars(*columns) as bars:
         yield _Bar(bars, bars.add_task("", total=total))
+
+
+def matching(option: str, globs: list[str] | None, names: list[str]) -> list[str]:
+    """Return the names that the globs match, all without globs; an idle glob ends the program."""
+    for glob in globs or ():
+        if not any(fnmatchcase(name, glob) for name in names):
+            stop(ExitCode.USAGE, f"{option} {glob!r} matches none of {', '.join(names)}")
+    return [name for name in names if any(fnmatchcase(name, glob) for glob in globs or ["*"])]
+
+
+def require_candidates(required: Iterable[str], candidates: Collection[str]) -> None:
+    """End the program where a required backend is none of the candidates."""
+    for name in required:
+        if name not in candidates:
+            stop(ExitCode.USAGE, f"--require {name}: it is no candidate; add --candidate {name}")

@@ -1,4 +1,4 @@
-"""Terminal: a table of marks, then skips, errors and failures, the worst next to the verdict."""
+"""Terminal: marks, known deviations, skips, errors, failures: the worst next to the verdict."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from gate.model import Status, counted, decimal, failure_sentence
+from gate.model import Status, counted, decimal
 from reports.wording import (
     by_candidate,
     by_guilty_axes,
     by_reason,
     cut,
+    differing,
     one_line,
     printable,
     problems,
@@ -46,6 +47,7 @@ MARKS = {
     Status.FAIL: ("✗", "bold red"),
     Status.ERROR: ("!", "bold magenta"),
     Status.SKIP: ("-", "yellow"),
+    Status.KNOWN: ("≠", "cyan"),
     Status.PASS: ("✓", "green"),
 }
 
@@ -65,6 +67,7 @@ def table(run: Run) -> RenderableType:
     """
     return Group(
         *_grids(run),
+        *_known(run),
         *_reasons(run, Status.SKIP),
         *_reasons(run, Status.ERROR),
         *_failures(run),
@@ -142,6 +145,13 @@ def _entry(counts: Counter[Status]) -> Text:
     return Text("  ").join(Text(text, style=style) for text, style in pieces)
 
 
+def _known(run: Run) -> Iterator[Text]:
+    """Say every reason once and every cell that has it, however many: deviations are reviewed."""
+    for results in by_reason(with_status(run, Status.KNOWN)):
+        yield _headline(Status.KNOWN, f"{_names(results)}: {one_line(results[0].reason)}")
+        yield _indented(f"{result.cell.id}: {differing(result)}" for result in results)
+
+
 def _reasons(run: Run, status: Status) -> Iterator[Text]:
     """Say every reason once, with the cells that share it."""
     groups = by_reason(with_status(run, status))
@@ -178,7 +188,7 @@ def _failures(run: Run) -> Iterator[Text]:
             yield _line(Status.FAIL, names)
         yield from _more(len(groups) - SHOWN, "more failing group")
     for result in failures[:EXAMPLES]:
-        sentence = one_line(failure_sentence(result))
+        sentence = one_line(result.reason)
         yield _headline(Status.FAIL, f"{printable(result.cell.id)} {sentence}")
         yield _indented([*_decimals(result), run.repeat_command(result.cell)])
     yield from _more(len(failures) - EXAMPLES, "more failing cell")
@@ -188,6 +198,8 @@ def _decimals(result: Result) -> Iterator[str]:
     if result.comparison is None or not result.comparison.mismatches:
         return
     first = result.comparison.mismatches[0]
+    if first.operands:
+        return  # integers, which the sentence above tells whole
     candidate, reference = decimal(first.candidate), decimal(first.reference)
     yield f"{candidate} expected {reference}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 from gate.model import Status, exact
@@ -66,7 +66,8 @@ def _result(result: Result) -> dict[str, object]:
 
 def _cell(cell: Cell) -> dict[str, object]:
     values = {field.name: getattr(cell, field.name) for field in fields(cell)}
-    return values | {"options": dict(cell.options)}
+    listed = None if cell.deviation is None else asdict(cell.deviation)
+    return values | {"options": dict(cell.options), "deviation": listed}
 
 
 def _comparison(comparison: Comparison | None) -> dict[str, object] | None:
@@ -76,6 +77,7 @@ def _comparison(comparison: Comparison | None) -> dict[str, object] | None:
         "scores": comparison.scores,
         "nans": comparison.nans,
         "unsets": comparison.unsets,
+        "different": comparison.different,
         "mismatches": [_mismatch(mismatch) for mismatch in comparison.mismatches],
     }
 
@@ -88,6 +90,7 @@ def _mismatch(mismatch: Mismatch) -> dict[str, object]:
         "candidate": exact(mismatch.candidate),
         "steps": mismatch.steps,
         "unit": mismatch.unit,
+        "operands": mismatch.operands,
     }
 
 

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
-from gate.model import Status, counted, decimal, exact, failure_sentence, steps_apart
+from gate.model import (
+    Status,
+    counted,
+    decimal,
+    exact,
+    mismatch_sentence,
+    place_of,
+    steps_apart,
+)
 from reports.wording import (
     cut,
     differing,
@@ -15,6 +23,7 @@ from reports.wording import (
     printable,
     problems,
     unset_by_group,
+    with_status,
 )
 
 if TYPE_CHECKING:
@@ -54,6 +63,8 @@ def _document(run: Run, body: int) -> str:
 def _properties(run: Run) -> dict[str, str]:
     facts = {"verdict": run.verdict, "selection": " ".join(run.selection) or "whole matrix"}
     facts |= {f"note {number}": note for number, note in enumerate(run.notes, 1)}
+    known = with_status(run, Status.KNOWN)
+    facts |= {f"known {r.cell.id}": f"{differing(r)}: {r.reason}" for r in known}
     for section, entries in run.environment.items():
         facts |= {f"{section}: {key}": value for key, value in entries.items()}
     return {one_line(key): cut(printable(value), FACT) for key, value in facts.items()}
@@ -82,7 +93,7 @@ def _case(run: Run, result: Result, unset: list[Unset], body: int) -> TestCase:
     )
     message, text = one_line(result.reason, min(body, 1000)), cut(_text(run, result, unset), body)
     match result.status:
-        case Status.PASS:
+        case Status.PASS | Status.KNOWN:
             case.stdout = text
         case Status.FAIL:
             case.add_failure_info(message, text, result.status.value)
@@ -100,9 +111,7 @@ def _text(run: Run, result: Result, unset: list[Unset]) -> str:
     would look passed.
     """
     lines = [f"{result.status.value} {result.cell.id}"]
-    if result.status is Status.FAIL:
-        lines.append(failure_sentence(result))
-    elif result.reason:
+    if result.reason:
         lines.append(result.reason)
     if result.comparison is not None:
         nans, unsets = result.comparison.nans, result.comparison.unsets
@@ -116,17 +125,20 @@ def _text(run: Run, result: Result, unset: list[Unset]) -> str:
 
 
 def _listing(result: Result) -> list[str]:
-    mismatches = result.comparison.mismatches if result.comparison is not None else ()
-    lines = [_line(mismatch) for mismatch in mismatches[:MISMATCHES]]
-    more = len(mismatches) - MISMATCHES
+    if result.comparison is None:
+        return []
+    lines = [_line(mismatch) for mismatch in result.comparison.mismatches[:MISMATCHES]]
+    more = result.comparison.different - len(lines)
     if more > 0:
         lines.append(f"[... {counted(more, 'more score')} cut ...]")
     return lines
 
 
 def _line(mismatch: Mismatch) -> str:
+    if mismatch.operands:
+        return mismatch_sentence(mismatch)
     return (
-        f"frame {mismatch.frame} {mismatch.score}: "
+        f"{place_of(mismatch)}: "
         f"candidate {exact(mismatch.candidate)} = {decimal(mismatch.candidate)}, "
         f"reference {exact(mismatch.reference)} = {decimal(mismatch.reference)}, "
         f"{steps_apart(mismatch)}"

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from gate.model import ExitCode, Status, counted, decimal, exact, failure_sentence, steps_apart
+from gate.model import (
+    ExitCode,
+    Status,
+    counted,
+    decimal,
+    exact,
+    mismatch_sentence,
+    steps_apart,
+)
 from reports import wording
 from reports.wording import printable
 
@@ -23,7 +31,13 @@ SUMMARY = 300  # characters of a reason where it is folded
 SLOWEST = 5
 COLUMNS = 60  # of a table; random cells would have one a cell, and every row one mark
 
-MARKS = {Status.PASS: "✅", Status.FAIL: "❌", Status.ERROR: "💥", Status.SKIP: "⏭"}
+MARKS = {
+    Status.PASS: "✅",
+    Status.KNOWN: "🟡",
+    Status.FAIL: "❌",
+    Status.ERROR: "💥",
+    Status.SKIP: "⏭",
+}
 
 # A numeric character reference never acts as markup, neither in tables nor in HTML. Inside a word
 # an underscore is harmless, and names without references stay readable in the source.
@@ -58,6 +72,7 @@ def render(run: Run) -> str:
             room=room,
             mark=_verdict_mark(run),
             failures=wording.with_status(run, Status.FAIL),
+            known=wording.with_status(run, Status.KNOWN),
             errors=wording.by_reason(wording.with_status(run, Status.ERROR)),
             skips=wording.by_reason(wording.with_status(run, Status.SKIP)),
             groups=wording.by_candidate(run),
@@ -89,8 +104,8 @@ def _environment() -> Environment:
         SUMMARY=SUMMARY,
         Status=Status,
         differing=wording.differing,
-        failure_sentence=failure_sentence,
         grid=_grid,
+        mismatch_sentence=mismatch_sentence,
         one_line=wording.one_line,
         problems=wording.problems,
         shared_id=wording.shared_id,

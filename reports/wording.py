@@ -56,14 +56,22 @@ def one_line(text: str, limit: int = 1000) -> str:
 
 
 def differing(result: Result) -> str:
-    """Return how much of a cell differs: `4 of 84 scores differ, in 2 of 12 frames`."""
+    """Return for example `4 of 84 scores differ, in 2 of 12 frames, by at most 1.2e-07`.
+
+    An operand corpus has no frames to count.
+    """
     if result.comparison is None:
         return "nothing was compared"
-    mismatches = result.comparison.mismatches
+    different, mismatches = result.comparison.different, result.comparison.mismatches
+    verb = "differs" if different == 1 else "differ"
+    scores = f"{different} of {counted(result.comparison.scores, 'score')} {verb}"
+    if not mismatches or mismatches[0].operands:
+        return scores
     frames = len({mismatch.frame for mismatch in mismatches})
-    verb = "differs" if len(mismatches) == 1 else "differ"
-    scores = f"{len(mismatches)} of {counted(result.comparison.scores, 'score')} {verb}"
-    return f"{scores}, in {frames} of {counted(result.cell.frames, 'frame')}"
+    scores = f"{scores}, in {frames} of {counted(result.cell.frames, 'frame')}"
+    pairs = [(m.reference, m.candidate) for m in mismatches if m.steps is not None]
+    away = [abs(one - other) for one, other in pairs if one is not None and other is not None]
+    return f"{scores}, by at most {max(away):.1e}" if away else scores
 
 
 def problems(run: Run) -> list[Problem]:
@@ -116,7 +124,8 @@ def by_guilty_axes(run: Run) -> list[list[Result]]:
     whatever fixture; else the axis tells the cause, and its values stay apart.
     """
     failures = with_status(run, Status.FAIL)
-    compared = [*with_status(run, Status.PASS), *failures]
+    green = (*with_status(run, Status.PASS), *with_status(run, Status.KNOWN))
+    compared = [*green, *failures]
     red = {_key(result, _AXES) for result in failures}
     groups: list[list[Result]] = []
     for axes in (axes for size in range(len(_AXES) + 1) for axes in combinations(_AXES, size)):
@@ -158,7 +167,7 @@ def tally(results: list[Result]) -> Tally:
     return Tally(
         compared=len(comparisons),
         scores=sum(comparison.scores for comparison in comparisons),
-        different=sum(len(comparison.mismatches) for comparison in comparisons),
+        different=sum(comparison.different for comparison in comparisons),
         nans=sum(comparison.nans for comparison in comparisons),
         unsets=sum(comparison.unsets for comparison in comparisons),
         seconds=sum(result.seconds for result in results),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeAlias
 
@@ -29,14 +29,26 @@ DRIVERS = {
     "imageio_ffmpeg": "backends/libvmaf.py",
     "pyopencl": "backends/opencl.py",
 }
-CLI = ("gate/cli.py", "gate/terminal.py", "gate/probe.py")
+CLI = ("gate/cli.py", "gate/terminal.py", "gate/probe.py", "gate/survey.py")
 
 Rule: TypeAlias = Callable[[str, str], list[str]]
 
 
 def imported(path: str, source: str) -> Iterator[str]:
     """Yield the dotted name of everything imported anywhere in a Python file."""
-    for node in ast.walk(ast.parse(source)):
+    return imported_by(path, ast.walk(ast.parse(source)))
+
+
+def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and those within it, but for functions."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from outside_functions(child)
+
+
+def imported_by(path: str, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
@@ -80,6 +92,14 @@ def gate_and_reports_meet_only_in_the_cli(path: str, source: str) -> list[str]:
     if not (path.startswith("gate/") and python_only(path)) or path in CLI:
         return []
     return [name for name in imported(path, source) if within(name, "reports")]
+
+
+def the_gate_needs_no_feature_to_start(path: str, source: str) -> list[str]:
+    """One that does not import is shown by name, and costs the cells that need it."""
+    if not (path.startswith("gate/") and python_only(path)):
+        return []
+    names = imported_by(path, outside_functions(ast.parse(source)))
+    return [name for name in names if within(name, "backends.features")]
 
 
 def drivers_are_imported_in_one_module_each(path: str, source: str) -> list[str]:
@@ -173,6 +193,21 @@ CHECKS = (
             ("gate/fixtures/flat.py", "if TYPE_CHECKING:\n    import reports.json as j"),
         ),
         harmless=(("gate/cli.py", "from reports import junit"),),
+    ),
+    Check(
+        the_gate_needs_no_feature_to_start,
+        breaches=(
+            ("gate/probe.py", "from backends.features.float_adm import powers"),
+            ("gate/angle.py", "import backends.features.integer_adm as adm"),
+            ("gate/angle.py", "from backends import features"),
+            ("gate/angle.py", "if TYPE_CHECKING:\n    from backends.features.x.y import Z"),
+            ("gate/angle.py", "class A:\n    from backends.features.x import FEATURE"),
+        ),
+        harmless=(
+            ("gate/probe.py", "def f():\n    from backends.features.float_adm import powers"),
+            ("gate/angle.py", "from backends import registry\nregistry.features()"),
+            ("tests/unit/test_x.py", "from backends.features.x import FEATURE"),
+        ),
     ),
     Check(
         drivers_are_imported_in_one_module_each,

@@ -2,7 +2,8 @@
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
-typedef unsigned long long ulong; // 64 bits, as in OpenCL
+typedef unsigned long long ulong;
+static_assert(sizeof(long) == 8, "long has 64 bits, as in OpenCL");
 
 #define KERNEL extern "C" __global__ void          // a device entry point
 #define FUNCTION static __device__ __forceinline__ // a device function
@@ -17,4 +18,5 @@ FUNCTION uint as_uint(float value) { return __float_as_uint(value); }
 FUNCTION float as_float(uint bits) { return __uint_as_float(bits); }
 FUNCTION ulong as_ulong(double value) { return (ulong)__double_as_longlong(value); }
 FUNCTION double as_double(ulong bits) { return __longlong_as_double((long long)bits); }
+FUNCTION int clz(ulong value) { return __clzll((long long)value); } // leading zeros; value > 0
 // Built in: fabs; fma on doubles, a*b+c rounded once whatever the flags.

@@ -51,6 +51,14 @@ def device_backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     backend.close()
 
 
+@pytest.fixture(scope="session", params=["cpu", *DEVICES])
+def reference_or_device(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    """For what is known apart from the reference, which is held to it like every device."""
+    backend = open_or_skip(request.param)
+    yield backend
+    backend.close()
+
+
 @pytest.fixture(scope="session")
 def oclgrind() -> Iterator[Backend]:
     backend = open_or_skip(OCLGRIND)

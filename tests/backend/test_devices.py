@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from stills import noise
 
-from backends import exactness, opencl, registry
+from backends import exactness, opencl, reference, registry
 from backends.base import Arithmetic, CompilationFailed, Inexact, Refused, Scores, Unavailable
-from backends.features.float_adm import FEATURE, feature
+from backends.features import integer_adm
+from backends.features.float_adm import FEATURE
 from backends.features.float_adm.spec import FloatAdmOptions
 from backends.features.float_adm.twin import bytes_per_frame
 
@@ -81,7 +82,7 @@ def test_the_number_of_threads_changes_no_bit(
 ) -> None:
     clip = noise(67, 51, 7, 12)
     whole = FEATURE.reference(Arithmetic("rcpss-double"), DEBUG, clip)
-    monkeypatch.setattr(feature, "_threads", lambda _: threads)
+    monkeypatch.setattr(reference, "threads", lambda *_: threads)
     assert same(whole, FEATURE.reference(Arithmetic("rcpss-double"), DEBUG, clip))
 
 
@@ -174,8 +175,8 @@ class FakePlatform:
     name = opencl.PLATFORMS["opencl:intel"]
     version = "OpenCL 9"
 
-    def __init__(self, names: list[str], **more: int) -> None:
-        self.devices = [SimpleNamespace(name=name, platform=self, **more) for name in names]
+    def __init__(self, names: list[str]) -> None:
+        self.devices = [SimpleNamespace(name=name, platform=self) for name in names]
 
     def get_devices(self) -> list[SimpleNamespace]:
         return self.devices
@@ -185,11 +186,7 @@ class FakePlatform:
 def platforms(monkeypatch: pytest.MonkeyPatch) -> list[FakePlatform]:
     """Put a driver of the test's own making in PyOpenCL's place."""
     found: list[FakePlatform] = []
-    driver = SimpleNamespace(
-        get_platforms=lambda: found,
-        LogicError=RuntimeError,
-        device_fp_config=SimpleNamespace(CORRECTLY_ROUNDED_DIVIDE_SQRT=128),
-    )
+    driver = SimpleNamespace(get_platforms=lambda: found, LogicError=RuntimeError)
     monkeypatch.setattr(opencl, "_import_pyopencl", lambda: driver)
     return found
 
@@ -206,13 +203,30 @@ def test_a_name_that_matches_two_devices_is_an_error(platforms: list[FakePlatfor
         registry.open_backend("opencl:intel")
 
 
-def test_a_device_without_doubles_is_unavailable(platforms: list[FakePlatform]) -> None:
-    platforms.append(FakePlatform(["small"], double_fp_config=0))
-    with pytest.raises(Unavailable, match="small has no double precision"):
-        registry.open_backend("opencl:intel")
-
-
-def test_a_device_with_sloppy_division_is_unavailable(platforms: list[FakePlatform]) -> None:
-    platforms.append(FakePlatform(["rough"], double_fp_config=63, single_fp_config=63))
-    with pytest.raises(Unavailable, match="rough cannot divide with correct rounding"):
-        registry.open_backend("opencl:intel")
+@pytest.mark.parametrize(
+    ("lacking", "value", "sentence"),
+    [
+        ("double_fp_config", 0, r" has no double precision, which float kernels need$"),
+        (
+            "single_fp_config",
+            63,
+            r" cannot divide with correct rounding, which float kernels need$",
+        ),
+    ],
+    ids=["no doubles", "sloppy division"],
+)
+def test_a_device_without_exact_floats_runs_features_without_floats(
+    lacking: str, value: int, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PoCL's device, as if it had not declared what it has."""
+    monkeypatch.setattr(opencl._import_pyopencl().Device, lacking, value)  # noqa: SLF001 - the device lies, not its driver
+    backend, clip = registry.open_backend("opencl:pocl"), noise(37, 35, 2)
+    with pytest.raises(Refused, match=sentence) as refusal:
+        backend.compute(FEATURE, Arithmetic("ieee-single"), DEBUG, clip)
+    facts = backend.facts()
+    assert facts["exactness probe"] == f"not run: {refusal.value}"
+    assert facts["exactness flags"] == f"{opencl.FLAGS.language} {opencl.CONTRACTION}"
+    arithmetic, options = Arithmetic("vmafx"), integer_adm.spec.IntegerAdmOptions(debug=True)
+    whole = backend.compute(integer_adm.FEATURE, arithmetic, options, clip)
+    assert same(whole, integer_adm.FEATURE.reference(arithmetic, options, clip))
+    backend.close()

@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
+from goldens import HAVE_UNSHIPPED, File, check, told
 
 from backends import reciprocal
 from backends.base import Arithmetic
 from backends.features.float_adm import FEATURE, spec
 from backends.features.float_adm.spec import FloatAdmOptions
-from gate import golden, matrix
-from gate.fixtures import FileFixture, PinnedFile, open_fixture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from backends.base import Backend, Clip, Scores
-    from gate.fixtures import FixtureSpec
-
-    Compute = Callable[[Arithmetic, FloatAdmOptions, Clip], Scores]
-
-ROOT = Path(__file__).parents[2]
-GOLDENS = ROOT / "matrices" / "golden"
-MATRIX = ROOT / "matrices" / "nightly.yaml"
-
-
-class File(NamedTuple):
-    """A golden file and its pin."""
-
-    name: str
-    sha256: str
-
+    from backends.base import Backend
+    from gate import golden
 
 FILES = [
     File(
@@ -79,74 +60,12 @@ FILES = [
     ),
 ]
 
-# Pairs without a clear licence are not shipped; where they lie beside the checkout, they count.
-BESIDE = ROOT.parent / "shared" / "fixtures"
-UNSHIPPED = {
-    "carphone_176x144_420p8": (
-        "f128cc8f9e6c0decf7461191173e3d21eb35a63871df812fe4a1eed5c20da138",
-        "6946d2714ea7cdd04199c8f598d0af087c59eabb7f00bd3a6c27f85b1fa2fc86",
-    ),
-    "city_576x324_420p8": (
-        "0c419239202e4ebcd255b2989e57c9b3187aefc6ba6527738a40d859e271daf4",
-        "b117438fa50a48a0aa594c3e63f36ca40f579a1faf6f846a69ea327a7a045e3b",
-    ),
-}
-
-
-HAVE_UNSHIPPED = all((BESIDE / f"{name}_ref.yuv.xz").is_file() for name in UNSHIPPED)
-
 
 def scores_of(file: File) -> int:
     """Return how many scores must be compared."""
     if file.name.startswith("synthetic"):
         return 27_720
     return 29_700 if HAVE_UNSHIPPED else 14_148
-
-
-def unshipped(name: str, pair: golden.Pair) -> FileFixture:
-    """Describe a pair that lies beside the checkout under its original file names."""
-    sides = zip(("ref", "dis"), UNSHIPPED[name], strict=True)
-    files = [PinnedFile(file=f"{name}_{side}.yuv.xz", sha256=pin) for side, pin in sides]
-    return FileFixture(
-        width=pair.width,
-        height=pair.height,
-        bit_depth=pair.bit_depth,
-        frames=pair.frames,
-        subsampling="4:2:0",
-        ref=files[0],
-        dist=files[1],
-    )
-
-
-@functools.cache
-def nightly() -> matrix.Matrix:
-    """Load the matrix that has every fixture, once for all golden files."""
-    return matrix.load(MATRIX)
-
-
-def clips(content: golden.Golden) -> Iterator[tuple[str, Clip]]:
-    """Open every fixture of a golden that is here; the unshipped ones may be absent."""
-    shipped = nightly().fixtures
-    for name, pair in content.fixtures.items():
-        spec: FixtureSpec
-        if name in UNSHIPPED:
-            if not HAVE_UNSHIPPED:
-                continue
-            spec, root = unshipped(name, pair), BESIDE
-        else:
-            spec, root = shipped[name], MATRIX.parent
-        with open_fixture(name, spec, root) as clip:
-            yield name, clip
-
-
-def different(scores: Scores, frames: list[golden.Scores]) -> int:
-    """Count scores whose bits are not the golden's; any NaN equals any NaN."""
-    expected = [[frame[name] for name in scores.names] for frame in frames]
-    unset = np.array([[value is None for value in row] for row in expected])
-    values = np.array([[0.0 if value is None else value for value in row] for row in expected])
-    same = values.view(np.uint64) == scores.values.view(np.uint64)
-    same |= np.isnan(values) & np.isnan(scores.values)
-    return int(np.count_nonzero(np.where(unset, ~scores.unset, ~same | scores.unset)))
 
 
 def arithmetic(content: golden.Golden) -> Arithmetic:
@@ -158,35 +77,18 @@ def arithmetic(content: golden.Golden) -> Arithmetic:
     return Arithmetic(content.dialect, rcp_table=tables[content.rcp_table])
 
 
-def check(file: File, compute: Compute) -> tuple[int, int]:
-    """Hold a backend against a golden file; return (scores compared, scores different)."""
-    content = golden.load(GOLDENS / f"{file.name}.json.xz", file.sha256)
-    wanted, compared, wrong = arithmetic(content), 0, 0
-    for name, clip in clips(content):
-        for text, frames in content.results[name].items():
-            options = FloatAdmOptions.model_validate(golden.options(text, FloatAdmOptions))
-            scores = compute(wanted, options, clip)
-            assert {len(frame) for frame in frames} == {len(scores.names)}
-            assert len(scores.values) == len(frames)
-            compared += scores.values.size
-            wrong += different(scores, frames)
-    return compared, wrong
-
-
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_reference_gives_every_golden_value(file: File) -> None:
-    compared, wrong = check(file, FEATURE.reference)
-    print(f"{file.name}: {compared} scores, {wrong} different")  # noqa: T201 - the count is the evidence
+    compared, wrong = check(file, FloatAdmOptions, arithmetic, FEATURE.reference)
+    print(f"{file.name}: {told(compared, wrong)}")  # noqa: T201 - the count is the evidence
     assert wrong == 0
     assert compared == scores_of(file)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_twin_gives_every_golden_value(file: File, device_backend: Backend) -> None:
-    def compute(arithmetic: Arithmetic, options: FloatAdmOptions, clip: Clip) -> Scores:
-        return device_backend.compute(FEATURE, arithmetic, options, clip)
-
-    compared, wrong = check(file, compute)
-    print(f"{file.name} on {device_backend.name}: {compared} scores, {wrong} different")  # noqa: T201 - the count is the evidence
+    compute = partial(device_backend.compute, FEATURE)
+    compared, wrong = check(file, FloatAdmOptions, arithmetic, compute)
+    print(f"{file.name} on {device_backend.name}: {told(compared, wrong)}")  # noqa: T201 - the count is the evidence
     assert wrong == 0
     assert compared == scores_of(file)

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from requirements import absent
+import real_libvmaf
+from real_libvmaf import generated
 from stills import Clip, noise
 
 from backends import libvmaf, reciprocal, registry
 from backends.base import Arithmetic, Extractor, Failed, Refused, Scores, Unavailable
 from backends.features.float_adm import FEATURE, spec
-from backends.features.float_adm.extractor import METRICS
+from backends.features.float_adm.extractor import EXTRACTION
 from backends.features.float_adm.spec import FloatAdmOptions
 from backends.libvmaf import Libvmaf, Log, exact_values
 from gate import compare, golden, matrix
-from gate.fixtures import FixtureSpec, generators, open_fixture
+from gate.fixtures import FixtureSpec, open_fixture
 from gate.terminal import one_interrupt
 
 if TYPE_CHECKING:
@@ -90,10 +91,7 @@ def named(options: dict[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def backend() -> Iterator[Libvmaf]:
-    try:
-        opened = libvmaf.open_backend("libvmaf")
-    except Unavailable as absence:
-        absent("libvmaf", absence)
+    opened = real_libvmaf.opened()
     yield opened
     opened.close()
 
@@ -103,19 +101,8 @@ def fixtures() -> dict[str, FixtureSpec]:
     return dict(matrix.load(MATRIX).fixtures)
 
 
-def generated(generator: str, width: int, height: int, bit_depth: int, **more: int) -> FixtureSpec:
-    size = {"width": width, "height": height, "bit_depth": bit_depth}
-    return generators()[generator].model_validate({"generator": generator, **size, **more})
-
-
 def compared(backend: Libvmaf, clip: base.Clip, options: FloatAdmOptions) -> Comparison:
-    """Hold the reference against libvmaf; return what a cell would show."""
-    names = FEATURE.outputs(options)
-    real = backend.compute(FEATURE, OWN, options, clip)
-    reference = FEATURE.reference(OWN, options, clip)
-    comparison = compare.compare(reference, real, clip.frames, names)
-    assert comparison.scores == 18 * clip.frames
-    return comparison
+    return real_libvmaf.compared(backend, FEATURE, OWN, clip, options)
 
 
 def flat(level: int) -> Clip:
@@ -325,7 +312,7 @@ def test_what_has_no_defined_result_is_refused(
 
 def test_an_option_that_libvmaf_refuses_is_told_with_its_words(backend: Libvmaf) -> None:
     clip = noise(17, 17, 1)
-    wrong = Extractor("float_adm", {"adm_skip_aim_scale": "-1"}, METRICS, ())
+    wrong = Extractor("float_adm", {"adm_skip_aim_scale": "-1"}, EXTRACTION.metrics, ())
     sentence = (
         r"^ffmpeg ended with status \d+ and no scores of float_adm with adm_skip_aim_scale=-1 "
         r"\(\[Parsed_libvmaf_0\] problem during vmaf_use_features_from_model\)$"
@@ -341,7 +328,7 @@ def test_facts_name_every_part(backend: Libvmaf) -> None:
     assert all(facts[key] for key in ("imageio-ffmpeg", "libvmaf", "reciprocal"))
 
 
-TWO = Extractor("float_adm", {}, METRICS[:2], ())
+TWO = Extractor("float_adm", {}, EXTRACTION.metrics[:2], ())
 ZEROS: dict[str, float | None] = {"m0": 0.0, "m1": 0.0}
 
 

@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from requirements import absent
+from real_libvmaf import opened
 
-from backends import libvmaf
-from backends.base import Unavailable
 from backends.features.float_adm.spec import FloatAdmOptions
 from gate.document import plain
 
@@ -35,11 +33,7 @@ HEIGHT, WEIGHT, SCALE, SKIP = (
 
 @pytest.fixture(scope="module")
 def ffmpeg() -> str:
-    try:
-        backend = libvmaf.open_backend("libvmaf")
-    except Unavailable as absence:
-        absent("libvmaf", absence)
-    return str(backend._executable)  # noqa: SLF001 - to ask it what the backend never does
+    return str(opened()._executable)  # noqa: SLF001 - to ask it what the backend never does
 
 
 def emitted(ffmpeg: str, folder: Path, *option_sets: Mapping[str, str]) -> list[str] | None:

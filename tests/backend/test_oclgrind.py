@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from backends.features.float_adm import FEATURE
+from backends import registry
 
 if TYPE_CHECKING:
     from backends.base import Backend
@@ -60,7 +60,7 @@ def test_the_real_kernels_are_clean_and_give_every_bit(tmp_path: Path) -> None:
     checked = under_oclgrind(tmp_path, *run)
     assert checked.process.returncode == 0, checked.process.stderr
     verdict = checked.process.stdout.splitlines()[-1]
-    assert verdict == "PASS: 72 cells, 72 PASS, 912 scores compared, 0 different"
+    assert verdict == "PASS: 92 cells, 92 PASS, 1256 scores compared, 0 different"
     assert checked.log == ""
     assert checked.api_errors == []
 
@@ -162,34 +162,57 @@ def test_a_planted_api_error_is_told(tmp_path: Path) -> None:
     ]
 
 
-# Computes one noise picture with the twin of the kernel source in argv[1].
+# Computes one noise picture with the twin of the feature argv[1], whose kernels' source is argv[2].
 TWIN = """
 import sys
 from backends import registry
 from backends.base import Arithmetic
-from backends.features.float_adm import FEATURE, spec
 from stills import noise
-twin = FEATURE.twin(registry.open_backend("opencl:oclgrind").device, sys.argv[1])
-twin.compute(Arithmetic("ieee-single"), spec.FloatAdmOptions(), noise(17, 17, 1))
+feature = registry.features()[sys.argv[1]]
+twin = feature.twin(registry.open_backend("opencl:oclgrind").device, sys.argv[2])
+twin.compute(Arithmetic(feature.dialects[-1]), feature.options(), noise(17, 17, 1))
 """
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "kernel", "kind"),
-    [
-        ("i = 2 * n - 1 - i;", "i = n;", "dwt_vertical", "Invalid read of size 4"),
-        ("* signals[at];", "* signals[at ^ 1];", "csf", "Read-write data race at global"),
-    ],
-    ids=["an edge not mirrored", "a neighbour overwritten in place"],
-)
+class Fault(NamedTuple):
+    """A construct spoilt in a real kernel of a feature, and the kind that Oclgrind calls it."""
+
+    name: str
+    feature: str
+    right: str
+    wrong: str
+    kernel: str
+    kind: str
+
+
+RACE, READ = "data race at global", "Invalid read of size 4"
+FAULTS = [
+    Fault("an edge", "float_adm", "2 * n - 1 - i;", "n;", "dwt_vertical", READ),
+    Fault("its neighbour", "float_adm", "* signals[at];", "* signals[at ^ 1];", "csf", RACE),
+    Fault("an edge", "integer_adm", "2 * n - 1 - i;", "n;", "dwt_vertical", READ),
+    Fault("the last row", "integer_adm", "y == height - 1 ? y : y + 1", "y + 1", "slices", READ),
+    Fault("one slice for all", "integer_adm", "+ slice] = sums", "] = sums", "slices", RACE),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.feature}: {fault.name}")
 def test_a_fault_planted_in_a_real_kernel_is_logged_under_its_name(
-    right: str, wrong: str, kernel: str, kind: str, tmp_path: Path
+    fault: Fault, tmp_path: Path
 ) -> None:
-    source = FEATURE.kernel_source()
-    assert source.count(right) == 1, "the kernels have changed"
-    checked = under_oclgrind(tmp_path, "-c", TWIN, source.replace(right, wrong))
+    source = registry.features()[fault.feature].kernel_source()
+    assert source.count(fault.right) == 1, "the kernels have changed"
+    faulty = source.replace(fault.right, fault.wrong)
+    checked = under_oclgrind(tmp_path, "-c", TWIN, fault.feature, faulty)
     entries = re.findall(r"\n(\S[^\n]*)\n\tKernel: (\w+)", checked.log)
-    assert any(kind in what and where == kernel for what, where in entries)
+    assert any(fault.kind in what and where == fault.kernel for what, where in entries)
+
+
+@pytest.mark.parametrize("name", registry.features())
+def test_without_a_fault_the_kernels_of_a_feature_are_clean(name: str, tmp_path: Path) -> None:
+    source = registry.features()[name].kernel_source()
+    checked = under_oclgrind(tmp_path, "-c", TWIN, name, source)
+    assert checked.process.returncode == 0, checked.process.stderr
+    assert (checked.log, checked.api_errors) == ("", [])
 
 
 def test_what_oclgrind_does_not_declare_about_division_is_in_the_report(oclgrind: Backend) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from requirements import absent
+from ptx import ARCHITECTURES, compiled, kernels
 
 from backends import cuda
-from backends.base import CompilationFailed, Unavailable
+from backends.base import CompilationFailed
 from backends.exactness import prelude
 from backends.features.float_adm import FEATURE
 
-ARCHITECTURES = ("compute_75", "compute_80", "compute_90")
 FUSED = "fma.rn.f64"
 FUSED_IN_A_POWER = 9  # the places that the specification names
 # Anything that rounds once where the specification rounds twice, flushes, or estimates
@@ -31,19 +30,6 @@ KERNELS = {
     "row_sums",
     "fold",
 }
-
-
-def compiled(source: str, architecture: str, flags: tuple[str, ...] = cuda.FLAGS) -> str:
-    try:
-        return cuda.ptx(source, architecture, flags)
-    except Unavailable as absence:
-        absent("nvrtc", absence)
-
-
-def kernels(text: str) -> dict[str, str]:
-    """Return the PTX of each kernel by its name."""
-    _, *parts = re.split(r"\.entry (\w+)", text)
-    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def inexact(text: str) -> list[str]:

@@ -41,7 +41,12 @@ class FakeFeature:
     dialects = ("plain",)
     options = base.Options
     bit_depths = (8,)
-    smallest = 17
+
+    def smallest(self, _: str) -> int:
+        return 17
+
+    def require_options(self, _: base.Arithmetic, options: base.Options) -> None:
+        pass
 
     def outputs(self, _: base.Options) -> tuple[str, ...]:
         return ("one",)
@@ -338,8 +343,37 @@ def test_list_on_a_terminal_shows_scores_skips_and_totals(desk: Desk) -> None:
     desk.write(MATRIX + '    skip: [{cells: "*/cuda", reason: too slow}]\n')
     outcome, shown = on_a_terminal("stdout", lambda: desk("list", "m.yaml"))
     assert outcome.code == 0
-    assert "too slow" in shown
+    assert "skipped: too slow" in shown
     assert shown.endswith("2 of 2 cells, 2 scores, about 3 s on two cores with PoCL\r\n")
+
+
+def test_list_on_a_terminal_shows_known_deviations(desk: Desk) -> None:
+    desk.write(f"deviations: d.yaml\n{MATRIX}")
+    entry = "{cells: ['*/cuda'], outputs: ['*'], reason: rounds, owner: us, expires: 9999-12-31}"
+    Path("d.yaml").write_text(f"version: 1\ndeviations: [{entry}]\n", "utf-8")
+    outcome, shown = on_a_terminal("stdout", lambda: desk("list", "m.yaml"))
+    assert outcome.code == 0
+    assert shown.count("known deviation: rounds\r\n") == 1
+    assert desk("list", "m.yaml").out.splitlines() == IDS
+
+
+def test_a_known_deviation_exits_0_and_an_unexpected_agreement_1(desk: Desk) -> None:
+    desk.write(f"deviations: d.yaml\n{MATRIX}")
+    entry = "{cells: ['*/cuda'], outputs: [one], reason: rounds, owner: us, expires: 9999-12-31}"
+    Path("d.yaml").write_text(f"version: 1\ndeviations: [{entry}]\n", "utf-8")
+    desk.values["cuda"] = 0.75
+    outcome = desk("run", "m.yaml")
+    assert outcome.code == 0
+    assert f"KNOWN {IDS[1]}: rounds (d.yaml:2, owner us, expires 9999-12-31)\n" in outcome.out
+    verdict = "PASS: 2 cells, 1 PASS, 1 KNOWN, 2 scores compared, 1 different (1 known)\n"
+    assert outcome.out.endswith(verdict)
+    del desk.values["cuda"]
+    outcome = desk("run", "m.yaml")
+    assert outcome.code == 1
+    assert (
+        f"FAIL {IDS[1]} agrees although d.yaml:2 lists it; narrow or delete the entry\n"
+        in outcome.out
+    )
 
 
 def test_list_estimates_no_time_where_nothing_runs_on_pocl(desk: Desk) -> None:

@@ -41,7 +41,7 @@ def test_two_runs_pass_and_differ_only_in_times(tmp_path: Path) -> None:
         finished = smoke(out)
         assert finished.returncode == 0, finished.stderr
         verdict = finished.stdout.splitlines()[-1]
-        assert verdict == ("PASS: 65 of 195 cells, 65 PASS, 2280 scores compared, 0 different")
+        assert verdict == ("PASS: 117 of 351 cells, 117 PASS, 3779 scores compared, 0 different")
     first, second = (json.loads((out / "report.json").read_text("utf-8")) for out in outs)
     assert first != second
     assert without_times(first) == without_times(second)
@@ -51,8 +51,8 @@ def test_the_junit_report_has_one_green_testcase_a_cell(tmp_path: Path) -> None:
     assert smoke(tmp_path / "out").returncode == 0
     root = ET.fromstring((tmp_path / "out" / "junit.xml").read_text("utf-8"))  # noqa: S314 - our own document
     cases = root.findall(".//testcase")
-    assert len(cases) == 65
-    assert len({(case.get("classname"), case.get("name")) for case in cases}) == 65
+    assert len(cases) == 117
+    assert len({(case.get("classname"), case.get("name")) for case in cases}) == 117
     assert not any(case.findall(kind) for case in cases for kind in ("failure", "error", "skipped"))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from causes import CAUSES, Cause
-from planting import Planted, run_gate
+from causes import CAUSES
+from planting import Cause, Planted, run_gate
 
 from backends import exactness, opencl, registry
 from backends.base import Inexact

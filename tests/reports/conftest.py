@@ -8,7 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from gate.model import Cell, Comparison, Mismatch, ReferenceScores, Result, Run, Status
+from gate.model import (
+    Cell,
+    Comparison,
+    Mismatch,
+    ReferenceScores,
+    Result,
+    Run,
+    Status,
+    failure_sentence,
+)
 
 HOSTILE = (
     "k.cl:1: error: `x` | y </failure></error> ]]> <script>alert(1)</script> & \x00 \x1b[31mred"
@@ -47,7 +56,13 @@ MISMATCHES = (
     Mismatch(7, "adm3", 0.5, math.nan, None, ""),
     Mismatch(7, "adm_scale0", None, math.inf, None, ""),
 )
+OPERANDS = (
+    Mismatch(23910, "flag", 1.0, 0.0, -1065353216, "ulp32", (-11037, -15188, -12400, -16452)),
+    Mismatch(40000, "flag", 0.0, 1.0, 1065353216, "ulp32", (1, -2, 3, 2**63 - 1)),
+)
 SENTENCE = "frame 3 adm2: 0x1.de3b6cp-1 expected 0x1.de3b6ep-1 (-1 ulp32), 4 of 84 scores"
+KNOWN = "SIMD loses the last <column> | of width 32"
+AGREES = "agrees although d.yaml:3 lists it; narrow or delete the entry"
 MISSING = "opencl:nvidia: no platform 'NVIDIA CUDA' on this machine"
 
 
@@ -62,7 +77,7 @@ def passed() -> Result:
     return Result(
         _cell("noise_17x17_420p8"),
         Status.PASS,
-        comparison=Comparison(84, 3, 7, ()),
+        comparison=Comparison(84, 3, 7, 0, ()),
         reference_seconds=0.5,
         seconds=1.25,
     )
@@ -74,10 +89,31 @@ def failed() -> Result:
         _cell(),
         Status.FAIL,
         SENTENCE,
-        comparison=Comparison(84, 0, 0, MISMATCHES),
+        comparison=Comparison(84, 0, 0, 4, MISMATCHES),
         reference_seconds=0.5,
         seconds=2.5,
     )
+
+
+@pytest.fixture
+def known() -> Result:
+    comparison = Comparison(84, 0, 0, 2, MISMATCHES[:2])
+    return Result(_cell("noise_32x32_420p8", "libvmaf"), Status.KNOWN, KNOWN, comparison=comparison)
+
+
+@pytest.fixture
+def agreeing() -> Result:
+    """Return a cell that fails because its scores agree."""
+    return Result(_cell(), Status.FAIL, AGREES, comparison=Comparison(84, 0, 0, 0, ()))
+
+
+@pytest.fixture
+def corpus() -> Result:
+    """Return a failed operand corpus, of whose mismatches only the first are kept."""
+    cell = _cell("near_parallel", feature="angle", outputs=("flag",), frames=3_000_000)
+    comparison = Comparison(3_000_000, 0, 0, 23_000, OPERANDS)
+    result = Result(cell, Status.FAIL, comparison=comparison)
+    return replace(result, reason=failure_sentence(result))
 
 
 @pytest.fixture
@@ -130,7 +166,12 @@ def build_run() -> BuildRun:
 
 @pytest.fixture
 def run(
-    build_run: BuildRun, passed: Result, failed: Result, broken: Result, skipped: Result
+    build_run: BuildRun,
+    passed: Result,
+    known: Result,
+    failed: Result,
+    broken: Result,
+    skipped: Result,
 ) -> Run:
     """Return a run with a cell of every status."""
-    return build_run(passed, failed, broken, skipped)
+    return build_run(passed, known, failed, broken, skipped)

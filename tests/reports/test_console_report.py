@@ -27,7 +27,7 @@ def _print(run: Run, width: int = 100, *, colour: bool = False) -> str:
 
 
 def test_table_counts_option_sets_by_mark(build_run: BuildRun, build_cell: BuildCell) -> None:
-    statuses = [Status.PASS, Status.PASS, Status.FAIL, Status.ERROR, Status.SKIP]
+    statuses = [Status.PASS, *Status]
     results = [
         Result(build_cell(options_name=f"o{number}"), status)
         for number, status in enumerate(statuses)
@@ -39,7 +39,7 @@ def test_table_counts_option_sets_by_mark(build_run: BuildRun, build_cell: Build
         ["fixture", "rcpss-double", "ieee-single"],
     ]
     assert lines[3:5] == [
-        ["bbb_576x324_420p8", "✗", "1", "!", "1", "-", "1", "✓", "2"],
+        ["bbb_576x324_420p8", "✗", "1", "!", "1", "-", "1", "≠", "1", "✓", "2"],
         ["flat", "✓", "1"],
     ]
 
@@ -100,7 +100,7 @@ def test_negative_zero_nan_and_unset_are_named(build_run: BuildRun, failed: Resu
         ("-0.0 expected 0.0", "nan expected 0.5", "inf expected UNSET"),
         strict=True,
     ):
-        comparison = replace(failed.comparison, mismatches=(mismatch,))
+        comparison = replace(failed.comparison, different=1, mismatches=(mismatch,))
         assert decimals in _print(build_run(replace(failed, comparison=comparison)))
 
 
@@ -161,8 +161,42 @@ def test_markup_of_rich_in_names_is_plain_text(build_run: BuildRun, build_cell: 
 
 def test_worst_status_stands_next_to_the_verdict(run: Run) -> None:
     lines = _print(run).splitlines()
-    words = [line.split()[0] for line in lines if line.startswith(("SKIP", "ERROR", "FAIL"))]
-    assert words == ["SKIP", "ERROR", "FAIL"]
+    heads = ("KNOWN", "SKIP", "ERROR", "FAIL")
+    words = [line.split()[0] for line in lines if line.startswith(heads)]
+    assert words == list(heads)
+
+
+def test_every_known_deviation_is_listed_with_its_reason_and_its_count(
+    build_run: BuildRun, known: Result
+) -> None:
+    cells = [replace(known.cell, fixture=f"f{number}") for number in range(console.ROWS + 1)]
+    lines = _print(build_run(*(replace(known, cell=cell) for cell in cells))).splitlines()
+    shared = "float_adm/rcpss-double/egl_1.2/*/libvmaf"
+    start = lines.index(f"KNOWN {len(cells)} cells {shared}: {known.reason}")
+    told = "2 of 84 scores differ, in 1 of 12 frames, by at most 6.0e-08"
+    assert lines[start + 1 :] == [f"     {cell.id}: {told}" for cell in cells]
+
+
+def test_known_deviations_of_two_reasons_are_listed_apart(
+    build_run: BuildRun, known: Result
+) -> None:
+    other = replace(known, cell=replace(known.cell, fixture="stripes"), reason="fractional gain")
+    text = _print(build_run(known, other))
+    assert f"KNOWN {known.cell.id}: {known.reason}\n     {known.cell.id}: 2 of 84" in text
+    assert f"KNOWN {other.cell.id}: fractional gain\n     {other.cell.id}: 2 of 84" in text
+
+
+def test_unexpected_agreement_is_told(build_run: BuildRun, agreeing: Result) -> None:
+    assert f"FAIL {agreeing.cell.id} {agreeing.reason}\n" in _print(build_run(agreeing))
+
+
+def test_operand_that_differs_is_told_in_one_sentence(build_run: BuildRun, corpus: Result) -> None:
+    lines = _print(build_run(corpus)).splitlines()
+    sentence = "operand 23910 (-11037, -15188, -12400, -16452) flag: 0 expected 1"
+    assert lines[-2:] == [
+        f"FAIL {corpus.cell.id} {sentence}, 23000 of 3000000 scores",
+        f"     parity-gate run matrices/pr.yaml --cell {corpus.cell.id}",
+    ]
 
 
 def test_text_is_the_same_without_colour(build_run: BuildRun, failed: Result) -> None:
@@ -273,7 +307,7 @@ def test_notes_are_told(build_run: BuildRun, passed: Result) -> None:
 
 
 def test_one_unset_score_has_no_plural(build_run: BuildRun, passed: Result) -> None:
-    single = replace(passed, comparison=Comparison(84, 0, 1, ()))
+    single = replace(passed, comparison=Comparison(84, 0, 1, 0, ()))
     assert "In the reference: 0 NaN, 1 UNSET score\n" in _print(build_run(single))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gate.model import Cell, Mismatch, Result, Run, Status
+from gate.model import Cell, Comparison, Deviation, Mismatch, Result, Run, Status
 from reports import json as json_report
 
 BuildCell = Callable[..., Cell]
@@ -37,14 +37,15 @@ def test_document_holds_verdict_and_counts(run: Run) -> None:
     assert document["verdict"] == run.verdict
     assert document["exit_code"] == 1
     assert document["counts"] == {
-        "planned": 4,
-        "cells": 4,
+        "planned": 5,
+        "cells": 5,
         "PASS": 1,
+        "KNOWN": 1,
         "FAIL": 1,
         "ERROR": 1,
         "SKIP": 1,
-        "scores": 168,
-        "different": 4,
+        "scores": 252,
+        "different": 6,
     }
 
 
@@ -55,7 +56,7 @@ def test_cell_holds_every_field(build_run: BuildRun, failed: Result) -> None:
     assert cell["id"] == failed.cell.id
     assert cell["options"] == {"adm_enhn_gain_limit": 1.2}
     assert cell["status"] == "FAIL"
-    assert cell["comparison"].keys() == {"scores", "nans", "unsets", "mismatches"}
+    assert cell["comparison"].keys() == {field.name for field in fields(Comparison)}
 
 
 def test_mismatches_are_exact(build_run: BuildRun, failed: Result) -> None:
@@ -70,6 +71,43 @@ def test_mismatches_are_exact(build_run: BuildRun, failed: Result) -> None:
         ("0x1p-1", "nan", None),
         ("UNSET", "inf", None),
     ]
+
+
+def test_known_deviation_holds_its_reason_and_its_mismatches(
+    build_run: BuildRun, known: Result
+) -> None:
+    document = _document(build_run(known))
+    (cell,) = document["cells"]
+    assert (cell["status"], cell["reason"]) == ("KNOWN", known.reason)
+    assert (cell["comparison"]["different"], len(cell["comparison"]["mismatches"])) == (2, 2)
+    assert document["exit_code"] == 0
+
+
+def test_what_is_listed_about_a_cell_is_kept(build_run: BuildRun, known: Result) -> None:
+    entry = Deviation(("adm*",), known.reason, "kernels", "2031-12-31", "d.yaml:3")
+    listed = replace(known, cell=replace(known.cell, deviation=entry))
+    cells = _document(build_run(known, listed))["cells"]
+    assert [cell["deviation"] for cell in cells] == [
+        None,
+        {
+            "outputs": ["adm*"],
+            "reason": known.reason,
+            "owner": "kernels",
+            "expires": "2031-12-31",
+            "place": "d.yaml:3",
+        },
+    ]
+
+
+def test_operands_are_kept_beside_the_count_of_all(build_run: BuildRun, corpus: Result) -> None:
+    document = _document(build_run(corpus))
+    comparison = document["cells"][0]["comparison"]
+    assert comparison["different"] == document["counts"]["different"] == 23_000
+    assert [m["operands"] for m in comparison["mismatches"]] == [
+        [-11037, -15188, -12400, -16452],
+        [1, -2, 3, 2**63 - 1],
+    ]
+    assert [m["frame"] for m in comparison["mismatches"]] == [23910, 40000]
 
 
 def test_references_are_exact(run: Run) -> None:
@@ -110,7 +148,7 @@ def test_conclusions_references_and_notes_are_kept(
 
 def test_cell_without_comparison_holds_null(run: Run) -> None:
     cells = _document(run)["cells"]
-    assert [cell["comparison"] is None for cell in cells] == [False, False, True, True]
+    assert [cell["comparison"] is None for cell in cells] == [False, False, False, True, True]
 
 
 def test_hostile_text_is_kept_exactly(build_run: BuildRun, broken: Result) -> None:

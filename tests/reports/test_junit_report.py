@@ -36,13 +36,13 @@ def _cases(run: Run) -> dict[str, ET.Element]:
 
 def test_each_status_has_its_own_element(run: Run) -> None:
     elements = [_only(case).tag for case in _cases(run).values()]
-    assert elements == ["system-out", "failure", "error", "skipped"]
+    assert elements == ["system-out", "system-out", "failure", "error", "skipped"]
 
 
 def test_totals_count_each_status_once(run: Run) -> None:
     suite = _suite(run)
     totals = {key: suite.attrib[key] for key in ("tests", "failures", "errors", "skipped")}
-    assert totals == {"tests": "4", "failures": "1", "errors": "1", "skipped": "1"}
+    assert totals == {"tests": "5", "failures": "1", "errors": "1", "skipped": "1"}
 
 
 def test_testcase_points_to_the_matrix_line_and_holds_the_seconds(
@@ -83,7 +83,10 @@ def test_failure_body_repeats_everything_essential(build_run: BuildRun, failed: 
     assert (failure.text or "").splitlines() == [
         "FAIL float_adm/rcpss-double/egl_1.2/bbb_576x324_420p8/cuda",
         "frame 3 adm2: 0x1.de3b6cp-1 expected 0x1.de3b6ep-1 (-1 ulp32), 4 of 84 scores",
-        "4 of 84 scores differ, in 2 of 12 frames; in the reference: 0 NaN, 0 UNSET",
+        (
+            "4 of 84 scores differ, in 2 of 12 frames, by at most 6.0e-08; "
+            "in the reference: 0 NaN, 0 UNSET"
+        ),
         "UNSET in the reference: adm3 in 1 of 2 frames",
         f"repeat: parity-gate run matrices/pr.yaml --cell {failed.cell.id}",
         (
@@ -93,6 +96,48 @@ def test_failure_body_repeats_everything_essential(build_run: BuildRun, failed: 
         "frame 3 aim: candidate -0x0p+0 = -0.0, reference 0x0p+0 = 0.0, -1 ulp32",
         "frame 7 adm3: candidate nan = nan, reference 0x1p-1 = 0.5, no distance",
         "frame 7 adm_scale0: candidate inf = inf, reference UNSET = UNSET, no distance",
+    ]
+
+
+def test_known_deviation_passes_and_says_what_differs(build_run: BuildRun, known: Result) -> None:
+    suite = _suite(build_run(known))
+    (case,) = suite.iter("testcase")
+    assert (suite.attrib["failures"], suite.attrib["errors"]) == ("0", "0")
+    assert (_only(case).tag, (_only(case).text or "").splitlines()[:3]) == (
+        "system-out",
+        [
+            f"KNOWN {known.cell.id}",
+            known.reason,
+            (
+                "2 of 84 scores differ, in 1 of 12 frames, by at most 6.0e-08; "
+                "in the reference: 0 NaN, 0 UNSET"
+            ),
+        ],
+    )
+    properties = {p.attrib["name"]: p.attrib["value"] for p in suite.iter("property")}
+    told = f"2 of 84 scores differ, in 1 of 12 frames, by at most 6.0e-08: {known.reason}"
+    assert properties[f"known {known.cell.id}"] == told
+
+
+def test_unexpected_agreement_is_a_failure(build_run: BuildRun, agreeing: Result) -> None:
+    (case,) = _cases(build_run(agreeing)).values()
+    assert (_only(case).tag, _only(case).attrib["message"]) == ("failure", agreeing.reason)
+    assert (_only(case).text or "").splitlines()[1:3] == [
+        agreeing.reason,
+        "0 of 84 scores differ; in the reference: 0 NaN, 0 UNSET",
+    ]
+
+
+def test_operands_are_listed_and_all_of_them_counted(build_run: BuildRun, corpus: Result) -> None:
+    (case,) = _cases(build_run(corpus)).values()
+    sentence = "operand 23910 (-11037, -15188, -12400, -16452) flag: 0 expected 1"
+    assert _only(case).attrib["message"] == f"{sentence}, 23000 of 3000000 scores"
+    assert (_only(case).text or "").splitlines()[2:] == [
+        "23000 of 3000000 scores differ; in the reference: 0 NaN, 0 UNSET",
+        f"repeat: parity-gate run matrices/pr.yaml --cell {corpus.cell.id}",
+        sentence,
+        f"operand 40000 (1, -2, 3, {2**63 - 1}) flag: 1 expected 0",
+        "[... 22998 more scores cut ...]",
     ]
 
 
@@ -180,18 +225,15 @@ def test_cell_without_any_text_does_not_look_passed(
     assert _only(case).tag == {"FAIL": "failure", "ERROR": "error", "SKIP": "skipped"}[status]
 
 
-def test_document_is_red_exactly_where_the_exit_code_is(
-    build_run: BuildRun, passed: Result, failed: Result, broken: Result, skipped: Result
-) -> None:
-    everything = (passed, failed, broken, skipped)
-    subsets = chain.from_iterable(combinations(everything, n) for n in range(5))
+def test_document_is_red_exactly_where_the_exit_code_is(build_run: BuildRun, run: Run) -> None:
+    subsets = chain.from_iterable(combinations(run.results, n) for n in range(6))
     for results in subsets:
         for missing in ((), ("cuda: no driver",)):
             for interrupted in (False, True):
-                run = build_run(*results, missing=missing, interrupted=interrupted)
-                suite = _suite(run)
+                part = build_run(*results, missing=missing, interrupted=interrupted)
+                suite = _suite(part)
                 red = int(suite.attrib["errors"]) + int(suite.attrib["failures"])
-                assert (red > 0) == (run.exit_code is not ExitCode.OK), run.verdict
+                assert (red > 0) == (part.exit_code is not ExitCode.OK), part.verdict
 
 
 @pytest.mark.parametrize(
@@ -207,7 +249,8 @@ def test_long_listing_says_how_much_is_cut(
 ) -> None:
     assert failed.comparison is not None
     mismatches = tuple(replace(failed.comparison.mismatches[0], frame=i) for i in range(number))
-    many = replace(failed, comparison=replace(failed.comparison, mismatches=mismatches))
+    comparison = replace(failed.comparison, different=number, mismatches=mismatches)
+    many = replace(failed, comparison=comparison)
     (case,) = _cases(build_run(many)).values()
     lines = (_only(case).text or "").splitlines()
     listed = [line for line in lines if line.startswith("frame ") and "candidate" in line]

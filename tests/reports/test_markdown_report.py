@@ -51,12 +51,19 @@ def test_first_line_is_the_verdict(run: Run) -> None:
 
 
 def test_verdict_mark_is_green_for_a_passed_run_only(
-    build_run: BuildRun, passed: Result, failed: Result, broken: Result, skipped: Result
+    build_run: BuildRun,
+    passed: Result,
+    known: Result,
+    failed: Result,
+    broken: Result,
+    skipped: Result,
 ) -> None:
     def mark(*results: Result, **others: object) -> str:
         return markdown.render(build_run(*results, **others)).split()[1]
 
     assert mark(passed, skipped) == "✅"
+    assert mark(known, skipped) == "✅"
+    assert mark(known, failed) == "❌"
     assert mark(passed, failed) == "❌"
     assert mark(passed, broken) == "💥"
     assert mark(skipped) == "💥"
@@ -117,7 +124,7 @@ def test_skipped_candidate_is_one_line_with_its_reason(
 
 def test_failure_shows_values_counts_and_the_command(build_run: BuildRun, failed: Result) -> None:
     text = markdown.render(build_run(failed))
-    assert "\n4 of 84 scores differ, in 2 of 12 frames.\n" in text
+    assert "\n4 of 84 scores differ, in 2 of 12 frames, by at most 6.0e-08.\n" in text
     assert f"```sh\nparity-gate run matrices/pr.yaml --cell {failed.cell.id}\n```\n" in text
     rows = Page(text).rows
     start = rows.index(
@@ -147,12 +154,64 @@ def test_failure_shows_values_counts_and_the_command(build_run: BuildRun, failed
     ]
 
 
+LISTED = "; the first 20 are listed here, all of them in report.json"
+KNOWN_HEADER = ["🟡 cell", "differs", "reason"]
+
+
+def test_known_deviations_are_listed_with_reason_and_count(
+    build_run: BuildRun, passed: Result, known: Result
+) -> None:
+    rows = Page(markdown.render(build_run(passed, known))).rows
+    told = "2 of 84 scores differ, in 1 of 12 frames, by at most 6.0e-08"
+    assert rows[rows.index(KNOWN_HEADER) + 1] == [known.cell.id, told, known.reason]
+    assert KNOWN_HEADER not in Page(markdown.render(build_run(passed))).rows
+
+
+@pytest.mark.parametrize(("number", "told"), [(199, 0), (200, 0), (201, 1)])
+def test_long_list_of_known_deviations_says_how_many_more(
+    number: int, told: int, build_run: BuildRun, known: Result
+) -> None:
+    cells = (replace(known.cell, fixture=f"f{n}") for n in range(number))
+    text = markdown.render(build_run(*(replace(known, cell=cell) for cell in cells)))
+    assert text.count("| 2 of 84 scores differ,") == min(number, 200)
+    assert text.count("1 more known deviation, in report.json") == told
+
+
+@pytest.mark.parametrize(
+    ("number", "kept", "told"),
+    [
+        (20, 20, ""),
+        (21, 21, LISTED),
+        (21, 20, "; the first 20 are listed here, the first 20 in report.json"),
+        (3_000_000, 100, "; the first 20 are listed here, the first 100 in report.json"),
+    ],
+)
+def test_operands_are_listed_and_the_report_says_how_many_are_kept(
+    number: int, kept: int, told: str, build_run: BuildRun, corpus: Result
+) -> None:
+    assert corpus.comparison is not None
+    mismatches = corpus.comparison.mismatches[:1] * kept
+    comparison = replace(corpus.comparison, different=number, mismatches=mismatches)
+    text = markdown.render(build_run(replace(corpus, comparison=comparison)))
+    line = "- operand 23910 (-11037, -15188, -12400, -16452) flag: 0 expected 1\n"
+    assert text.count(line) == 20
+    assert f"\n{number} of 3000000 scores differ{told}.\n" in text
+
+
+def test_unexpected_agreement_is_told(build_run: BuildRun, agreeing: Result) -> None:
+    text = markdown.render(build_run(agreeing))
+    assert f"❌ <code>{agreeing.cell.id}</code> {agreeing.reason}</summary>" in text
+    assert "\n0 of 84 scores differ.\n" in text
+    assert "steps apart" not in text
+
+
 def test_sections_come_failures_first(run: Run) -> None:
     titles = [line for line in markdown.render(run).splitlines() if line.startswith("### ")]
     assert titles == [
         "### Matrix",
         "### Failures",
         "### Errors",
+        "### Known deviations",
         "### Skips",
         "### Compared",
         "### Environment",
@@ -194,25 +253,24 @@ def test_errors_with_one_reason_are_told_once(build_run: BuildRun, build_cell: B
     assert "- and 2 more cells, in report.json" in text
 
 
-LISTED = "; the first 20 are listed here, all of them in report.json"
-
-
 @pytest.mark.parametrize(("number", "told"), [(19, ""), (20, ""), (21, LISTED)])
 def test_long_listing_says_how_many_are_listed(
     number: int, told: str, build_run: BuildRun, failed: Result
 ) -> None:
     assert failed.comparison is not None
     mismatches = tuple(replace(failed.comparison.mismatches[0], frame=i) for i in range(number))
-    many = replace(failed, comparison=replace(failed.comparison, mismatches=mismatches))
+    comparison = replace(failed.comparison, different=number, mismatches=mismatches)
+    many = replace(failed, comparison=comparison)
     text = markdown.render(build_run(many))
     assert text.count("| adm2 | <code>") == min(number, 20)
-    lead = f"\n{number} of 84 scores differ, in {number} of 12 frames"
+    lead = f"\n{number} of 84 scores differ, in {number} of 12 frames, by at most 6.0e-08"
     assert f"{lead}{told}.\n" in text
 
 
 def test_listing_that_was_shortened_for_room_says_so(build_run: BuildRun, failed: Result) -> None:
     assert failed.comparison is not None
-    comparison = replace(failed.comparison, mismatches=failed.comparison.mismatches * 2)
+    twice = failed.comparison.mismatches * 2
+    comparison = replace(failed.comparison, different=len(twice), mismatches=twice)
     many = replace(failed, comparison=comparison, detail="x" * 4_000)
     cells = (replace(failed.cell, fixture=f"f{n}") for n in range(300))
     text = markdown.render(build_run(*(replace(many, cell=cell) for cell in cells)))
@@ -295,19 +353,20 @@ def test_partial_run_says_so(build_run: BuildRun, passed: Result) -> None:
     assert "1 of 150 cells, chosen by <code>--cell &#42;/cuda --cell a&#42;</code>" in text
 
 
-@pytest.mark.parametrize("status", [Status.FAIL, Status.ERROR, Status.SKIP])
+@pytest.mark.parametrize("status", [s for s in Status if s is not Status.PASS])
 def test_report_of_many_red_cells_fits_a_step_summary(
     status: Status, build_run: BuildRun, failed: Result
 ) -> None:
     assert failed.comparison is not None
-    comparison = replace(failed.comparison, mismatches=failed.comparison.mismatches * 21)
+    mismatches = failed.comparison.mismatches * 21
+    comparison = replace(failed.comparison, different=len(mismatches), mismatches=mismatches)
     results = (
         Result(
             replace(failed.cell, fixture=f"f{number}"),
             status,
             f"{number} <" + "|" * 5000,
             "`😀" * 20_000,
-            comparison if status is Status.FAIL else None,
+            comparison if status in {Status.FAIL, Status.KNOWN} else None,
         )
         for number in range(1_000)
     )

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from gate.model import UNFINISHED, Cell, Result, Run, Status, failure_sentence
+from gate.model import UNFINISHED, Cell, Result, Run, Status, failure_sentence, mismatch_sentence
 from reports import wording
 
 BuildCell = Callable[..., Cell]
@@ -17,6 +17,21 @@ BuildRun = Callable[..., Run]
 def test_failure_sentence_has_the_form_of_the_design(failed: Result) -> None:
     expected = "frame 3 adm2: 0x1.de3b6cp-1 expected 0x1.de3b6ep-1 (-1 ulp32), 4 of 84 scores"
     assert failure_sentence(failed) == expected
+
+
+def test_operand_stands_in_place_of_a_frame(corpus: Result) -> None:
+    sentence = "operand 23910 (-11037, -15188, -12400, -16452) flag: 0 expected 1"
+    assert failure_sentence(corpus) == f"{sentence}, 23000 of 3000000 scores"
+
+
+def test_operand_whose_flag_is_no_integer_is_told_exactly(corpus: Result) -> None:
+    assert corpus.comparison is not None
+    first = corpus.comparison.mismatches[0]
+    told = [
+        mismatch_sentence(replace(first, candidate=value)).partition("flag: ")[2]
+        for value in (0.5, -0.0, math.nan, None)
+    ]
+    assert told == [f"{value} expected 1" for value in ("0.5", "-0", "nan", "UNSET")]
 
 
 def test_failure_without_a_mismatch_says_its_reason(failed: Result) -> None:
@@ -81,10 +96,21 @@ def test_interrupted_run_says_how_many_cells_did_not_finish(
 
 def test_one_differing_score_has_no_plural(failed: Result) -> None:
     assert failed.comparison is not None
-    assert wording.differing(failed) == "4 of 84 scores differ, in 2 of 12 frames"
-    one = replace(failed.comparison, scores=1, mismatches=failed.comparison.mismatches[:1])
+    assert (
+        wording.differing(failed) == "4 of 84 scores differ, in 2 of 12 frames, by at most 6.0e-08"
+    )
+    first = failed.comparison.mismatches[:1]
+    one = replace(failed.comparison, scores=1, different=1, mismatches=first)
     single = replace(failed, cell=replace(failed.cell, frames=1), comparison=one)
-    assert wording.differing(single) == "1 of 1 score differs, in 1 of 1 frame"
+    assert wording.differing(single) == "1 of 1 score differs, in 1 of 1 frame, by at most 6.0e-08"
+
+
+def test_nothing_that_differs_is_in_no_frame(passed: Result) -> None:
+    assert wording.differing(passed) == "0 of 84 scores differ"
+
+
+def test_operands_of_a_corpus_are_no_frames(corpus: Result) -> None:
+    assert wording.differing(corpus) == "23000 of 3000000 scores differ"
 
 
 def test_empty_selection_names_the_globs_and_what_to_do(build_run: BuildRun) -> None:
@@ -165,6 +191,15 @@ def test_cells_that_were_not_compared_keep_no_groups_apart(
     results = [Result(cells[name], status) for name, status in statuses.items()]
     (group,) = wording.by_guilty_axes(build_run(*results))
     assert wording.shared_id(group) == "float_adm/rcpss-double/*/bbb_576x324_420p8/cuda"
+
+
+def test_known_deviation_keeps_groups_apart_like_a_pass(
+    build_run: BuildRun, build_cell: BuildCell
+) -> None:
+    statuses = {"a": Status.FAIL, "b": Status.FAIL, "c": Status.KNOWN}
+    results = [Result(build_cell(options_name=name), s) for name, s in statuses.items()]
+    groups = wording.by_guilty_axes(build_run(*results))
+    assert [[r.cell.options_name for r in group] for group in groups] == [["a"], ["b"]]
 
 
 def test_groups_do_not_mix_features(build_run: BuildRun, build_cell: BuildCell) -> None:

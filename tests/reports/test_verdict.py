@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gate.model import UNFINISHED, Cell, Comparison, Result, Run, Status, counted
+from gate.model import UNFINISHED, Cell, Comparison, ExitCode, Result, Run, Status, counted
 
 BuildCell = Callable[..., Cell]
 BuildRun = Callable[..., Run]
@@ -26,7 +26,7 @@ def test_one_of_a_thing_has_no_plural(number: int, text: str) -> None:
 
 
 def test_one_cell_and_one_score_have_no_plural(build_run: BuildRun, passed: Result) -> None:
-    single = replace(passed, comparison=Comparison(1, 0, 0, ()))
+    single = replace(passed, comparison=Comparison(1, 0, 0, 0, ()))
     end = "1 PASS, 1 score compared, 0 different"
     assert build_run(single).verdict == f"PASS: 1 cell, {end}"
     part = {"selection": ("*",)}
@@ -78,3 +78,30 @@ def test_skip_with_the_reason_of_an_interrupt_is_a_skip(
 ) -> None:
     verdict = build_run(passed, replace(skipped, reason=UNFINISHED)).verdict
     assert verdict == "PASS: 2 cells, 1 PASS, 1 SKIP, 84 scores compared, 0 different"
+
+
+def test_known_deviations_pass_and_are_counted_apart(
+    build_run: BuildRun, passed: Result, known: Result, failed: Result, skipped: Result
+) -> None:
+    run = build_run(passed, known)
+    end = "168 scores compared, 2 different (2 known)"
+    assert run.verdict == f"PASS: 2 cells, 1 PASS, 1 KNOWN, {end}"
+    assert run.exit_code is ExitCode.OK
+    run = build_run(known, failed, skipped)
+    end = "1 KNOWN, 1 FAIL, 1 SKIP, 168 scores compared, 6 different (2 known)"
+    assert run.verdict == f"FAIL: 3 cells, {end}"
+
+
+def test_known_deviations_alone_prove_something(
+    build_run: BuildRun, known: Result, skipped: Result
+) -> None:
+    for results in ((known,), (known, skipped)):
+        assert build_run(*results).exit_code is ExitCode.OK
+    assert build_run(known, missing=MISSING).exit_code is ExitCode.NOTHING
+
+
+def test_scores_that_differ_are_counted_where_only_the_first_are_kept(
+    build_run: BuildRun, corpus: Result, failed: Result
+) -> None:
+    run = build_run(corpus, failed)
+    assert run.verdict.endswith("3000084 scores compared, 23004 different")

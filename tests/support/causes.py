@@ -1,299 +1,34 @@
-"""Wrong constructs, old and tempting: each is planted in the twin, and cells of pr.yaml name it.
+"""All wrong constructs.
 
-Run as a program, it plants every cause in the whole of pr.yaml and prints the table of
-tests/planted/README.md.
+Run as a program, it plants every cause in all cells of its feature in pr.yaml and prints the table
+of tests/planted/README.md.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
+import float_adm_causes
+import integer_adm_causes
 import pytest
-from planting import CANDIDATE, Planted, run_gate
+from planting import CANDIDATE, Cause, run_gate
 
-from backends import c_library, registry
-from backends.features.float_adm import conclusion, twin
-from backends.features.float_adm.weights import band_weights
+from backends import registry
 from gate.model import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from backends.base import Backend
 
-    from numpy.typing import NDArray
-
-    from backends.base import Arithmetic, Backend
-    from backends.features.float_adm.spec import FloatAdmOptions
-
-
-class Cause(NamedTuple):
-    """A wrong construct and cells of pr.yaml (globs without candidate) that must turn red.
-
-    Where the cause allows it these are ieee cells, whose bits no processor decides.
-
-    `swaps` are texts of the kernels and what stands there instead; `patch` spoils the host's part.
-    """
-
-    name: str
-    cells: tuple[str, ...]
-    swaps: tuple[tuple[str, str], ...] = ()
-    patch: Callable[[pytest.MonkeyPatch], None] | None = None
-
-    def kernels(self, source: str) -> str:
-        """Put the wrong construct in; a source without the right one is no plant."""
-        for right, wrong in self.swaps:
-            assert source.count(right) == 1, f"{self.name}: the kernels have changed"
-            source = source.replace(right, wrong)
-        return source
-
-    def planted(self, inner: Backend) -> Planted:
-        """Return a backend that computes with this cause."""
-        return Planted(inner, self.name, kernels=self.kernels)
-
-
-def other_weights(patch: pytest.MonkeyPatch) -> None:
-    def swapped(
-        scale: int, options: FloatAdmOptions, *, double: bool
-    ) -> tuple[np.float32, np.float32]:
-        return band_weights(scale, options, double=not double)
-
-    patch.setattr(twin, "band_weights", swapped)
-
-
-def a_step_off(patch: pytest.MonkeyPatch) -> None:
-    def stepped(
-        scale: int, options: FloatAdmOptions, *, double: bool
-    ) -> tuple[np.float32, np.float32]:
-        hv, d = band_weights(scale, options, double=double)
-        return np.nextafter(hv, np.float32(np.inf)) if scale == 2 else hv, d
-
-    patch.setattr(twin, "band_weights", stepped)
-
-
-def root_in_doubles(patch: pytest.MonkeyPatch) -> None:
-    def power(values: NDArray[np.float32], _: NDArray[np.float32]) -> NDArray[np.float32]:
-        return np.array([math.pow(value, 1 / 3) for value in values], np.float32)
-
-    patch.setattr(c_library, "powf", power)
-
-
-def wrong_entry(patch: pytest.MonkeyPatch) -> None:
-    right = twin.reciprocal_division
-
-    def spoiled(arithmetic: Arithmetic) -> tuple[np.int32, NDArray[np.uint32]]:
-        division, table = right(arithmetic)
-        bits = table.copy()
-        # a wrong step or two would vanish: the Newton step squares its error
-        bits[1696:1697] ^= 1 << 16
-        return division, bits
-
-    patch.setattr(twin, "reciprocal_division", spoiled)
-
-
-def wide_floor(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusion, "FLOOR", 1e-2)
-
-
-CAUSES = [
-    Cause(
-        "rows summed in a tree",
-        ("float_adm/ieee-*/debug/bbb_63x65_420p8", "float_adm/ieee-*/debug/boost_576x324_8"),
-        (
-            (
-                """\
-        float sum = 0.0f;
-        for (int column = 0; column < columns; column++)
-            sum = sum + own[(size_t)column * rows];
-""",
-                """\
-        float even = 0.0f, odd = 0.0f;
-        for (int column = 0; column < columns; column += 2)
-            even = even + own[(size_t)column * rows];
-        for (int column = 1; column < columns; column += 2)
-            odd = odd + own[(size_t)column * rows];
-        const float sum = even + odd;
-""",
-            ),
-        ),
-    ),
-    Cause(
-        "rows folded in fp64",
-        ("float_adm/ieee-*/debug/bbb_63x65_420p8",),
-        (
-            ("float total = 0.0f;", "double total = 0.0;"),
-            ("= total;", "= (float)total;"),
-        ),
-    ),
-    Cause(
-        "two rows swapped in the fold",
-        ("float_adm/ieee-*/debug/bbb_63x65_420p8",),
-        (
-            (
-                "sums[index * rows + row] = sum;",
-                "sums[index * rows + ((row ^ 1) < rows ? row ^ 1 : row)] = sum;",
-            ),
-        ),
-    ),
-    Cause(
-        "last column dropped",
-        ("float_adm/ieee-*/debug/noise_17x17_8",),
-        (("column < columns; column++", "column < columns - 1; column++"),),
-    ),
-    Cause(
-        "mirror for clamp at the far edge",
-        ("float_adm/ieee-*/debug/noise_17x17_8",),
-        (
-            ("x == width - 1 ? x : x + 1", "x == width - 1 ? x - 1 : x + 1"),
-            ("y == height - 1 ? y : y + 1", "y == height - 1 ? y - 1 : y + 1"),
-        ),
-    ),
-    Cause(
-        "clamp for mirror at the near edge",
-        ("float_adm/ieee-*/debug/noise_17x17_8",),
-        (("x == 0 ? 1 : x - 1", "x == 0 ? 0 : x - 1"),),
-    ),
-    Cause(
-        "1/15 in fp32",
-        ("float_adm/ieee-*/debug/aitzgorri_640x360_422p10",),
-        (
-            (
-                "(float)((double)sum + 0.0666666701 * (double)centre)",
-                "sum + 0.0666666701f * centre",
-            ),
-        ),
-    ),
-    Cause(
-        "1/30 in fp32",
-        (
-            "float_adm/ieee-single/debug_scfd_0.5_csf_1_scf_2/city_322x182_420p8",
-            "float_adm/ieee-double/debug_egl_1.2/amplified_321x241_8",
-        ),
-        (("(float)(0.0333333351 * (double)fabs(weighted))", "0.0333333351f * fabs(weighted)"),),
-    ),
-    Cause(
-        "centre added last",
-        ("float_adm/ieee-*/debug/bbb_63x65_420p8",),
-        (
-            ("    sum = (float)((double)sum + 0.0666666701 * (double)centre);", "    //"),
-            (
-                "    return sum + south[east];",
-                """\
-    sum = sum + south[east];
-    return (float)((double)sum + 0.0666666701 * (double)centre);""",
-            ),
-        ),
-    ),
-    Cause(
-        "threshold from the same signal",
-        ("float_adm/ieee-*/debug/noise_17x17_8",),
-        (
-            ("by_restored = bypass ? 0.0f : masks[0]", "by_restored = bypass ? 0.0f : masks[area]"),
-            ("by_additive = bypass ? 0.0f : masks[area]", "by_additive = bypass ? 0.0f : masks[0]"),
-        ),
-    ),
-    Cause(
-        "gain product in fp32",
-        ("float_adm/ieee-*/debug_egl_1.2/amplified_*",),
-        (
-            (
-                """\
-const double limit = (double)value * gain_limit;
-        value = (float)(limit < """,
-                """\
-const double limit = (double)(value * (float)gain_limit);
-        value = (float)(limit < """,
-            ),
-        ),
-    ),
-    Cause(
-        "cos^2 multiplied last in the angle test",
-        ("float_adm/ieee-*/debug/near_322x182_12", "float_adm/ieee-*/debug/bbb_576x324_420p10"),
-        (
-            (
-                "dot * dot >= scaled * dist_power",
-                "dot * dot >= as_float(0x3F7FEC0Au) * (ref_power * dist_power)",
-            ),
-        ),
-    ),
-    Cause(
-        "IEEE quotient for the estimate",
-        ("float_adm/rcpss-*/debug/noise_17x17_8", "float_adm/rcpss-*/debug/noise_32x32_12"),
-        (("if (division > 0) {", "if (0) {"),),
-    ),
-    Cause(
-        "one wrong entry in the reciprocal table",
-        ("float_adm/rcpss-*/debug/bbb_576x324_420p10",),
-        patch=wrong_entry,
-    ),
-    Cause(
-        "weights of the other precision",
-        ("float_adm/ieee-*/debug/bbb_63x65_420p8",),
-        patch=other_weights,
-    ),
-    Cause(
-        "one weight off by one step",
-        ("float_adm/ieee-*/debug/bbb_63x65_420p8", "float_adm/ieee-*/debug_apn_2.5/city_322x182_*"),
-        patch=a_step_off,
-    ),
-    Cause(
-        "root as fp64 pow",
-        ("float_adm/ieee-*/debug/bbb_63x65_420p8",),
-        patch=root_in_doubles,
-    ),
-    Cause(
-        "the device's own float power",
-        (
-            "float_adm/ieee-*/debug_apn_2.5/city_322x182_*",
-            "float_adm/ieee-*/debug_apn_2/bbb_63x65_420p8",
-        ),
-        ((": power(z, p_norm, fused);", ": pow(z, p_norm);"),),
-    ),
-    Cause(
-        "a gap in the input of the next level",
-        ("float_adm/ieee-*/debug/noise_17x17_8",),
-        (("        next[picture * area", "        if (x > 0) next[picture * area"),),
-    ),
-    Cause(
-        "floor of 1e-2",
-        ("float_adm/ieee-*/debug_nw_0/flat1_576x324_16",),
-        patch=wide_floor,
-    ),
-    Cause(
-        "a row left unwritten",
-        ("float_adm/ieee-*/debug/noise_17x17_8",),
-        (("sums[index * rows + row] = sum;", "if (row > 0) sums[index * rows + row] = sum;"),),
-    ),
-    Cause(
-        "a column left unweighted",
-        ("float_adm/ieee-*/debug/noise_17x17_8",),
-        (
-            (
-                "if (x < width && y < height && plane < planes) {",
-                "if (x < width - 1 && y < height && plane < planes) {",
-            ),
-        ),
-    ),
-    Cause(
-        "a sum that starts at what the memory held",
-        ("float_adm/ieee-*/debug/noise_17x17_8",),
-        (
-            (
-                "        float sum = 0.0f;\n        for (int column",
-                "        float sum = sums[index * rows + row];\n        for (int column",
-            ),
-        ),
-    ),
-]
+CAUSES = [*float_adm_causes.CAUSES, *integer_adm_causes.CAUSES]
 
 
 def _row(cause: Cause, inner: Backend) -> str:
-    """Plant a cause in all of pr.yaml and return its row of the table."""
+    """Plant a cause in all of its feature's cells and return its row of the table."""
     with pytest.MonkeyPatch.context() as patch:
         if cause.patch is not None:
             cause.patch(patch)
-        run = run_gate(cause.planted(inner), "*")
+        run = run_gate(cause.planted(inner), f"{cause.feature}/*")
     red = [result for result in run.results if result.status is not Status.PASS]
     fixtures = Counter(result.cell.fixture for result in red)
     named = ", ".join(f"`{glob}`" for glob in cause.cells)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from backends.base import CONCLUSIONS
 from backends.cpu import Cpu
@@ -12,6 +12,8 @@ from gate import matrix, plan, runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import pytest
 
     from backends.base import Arithmetic, Backend, Clip, Feature, Options, Scores
     from gate.matrix import Matrix
@@ -93,3 +95,33 @@ def run_gate(candidate: Backend, *globs: str) -> Run:
     cells = plan.select(planned, chosen)
     wanted = [c for c in cells if c.conclusion == CONCLUSIONS[0] or any("+" in g for g in globs)]
     return run_cells(loaded, tuple(wanted), candidate)
+
+
+class Cause(NamedTuple):
+    """A wrong construct and cells of pr.yaml (globs without candidate) that must turn red.
+
+    Where the cause allows it these are ieee cells, whose bits no processor decides.
+
+    `swaps` are texts of the kernels and what stands there instead; `patch` spoils the host's part.
+    """
+
+    name: str
+    cells: tuple[str, ...]
+    swaps: tuple[tuple[str, str], ...] = ()
+    patch: Callable[[pytest.MonkeyPatch], None] | None = None
+
+    @property
+    def feature(self) -> str:
+        """Return the feature whose twin is spoiled."""
+        return self.cells[0].partition("/")[0]
+
+    def kernels(self, source: str) -> str:
+        """Put the wrong construct in; a source without the right one is no plant."""
+        for right, wrong in self.swaps:
+            assert source.count(right) == 1, f"{self.name}: the kernels have changed"
+            source = source.replace(right, wrong)
+        return source
+
+    def planted(self, inner: Backend) -> Planted:
+        """Return a backend that computes with this cause."""
+        return Planted(inner, self.name, kernels=self.kernels)

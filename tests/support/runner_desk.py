@@ -15,6 +15,7 @@ import numpy as np
 from backends import base
 from backends.base import Clip, Scores
 from gate import runner
+from gate.deviations import Deviations
 from gate.model import Cell, Result, Run
 
 NAMES = ("one", "two")
@@ -70,6 +71,7 @@ class Desk:
         self.errors: dict[str, BaseException] = {}
         self.log: list[str] = []
         self.warnings: dict[str, str] = {}
+        self.deviations: Deviations | None = None
 
     def told(self, place: str) -> None:
         self.log.append(place)
@@ -115,6 +117,7 @@ class Desk:
             version=1,
             fixtures=fixtures,
             warnings=self.warnings,
+            deviations=self.deviations,
         )
         return runner.run(
             matrix,
@@ -129,7 +132,7 @@ class Desk:
 
 
 def make_cell(
-    candidate: str = "good", fixture: str = "first", gain: float = 1.0, **others: str
+    candidate: str = "good", fixture: str = "first", gain: float = 1.0, **others: object
 ) -> Cell:
     names = ("fake", "plain", "netflix", f"gain_{gain:g}", fixture, candidate, "cpu")
     cell = Cell(*names, {"gain": gain}, NAMES, 17, 17, bit_depth=8, frames=FRAMES, line=1)

@@ -51,7 +51,9 @@ def steps(left: float, right: float) -> tuple[int | None, str]:
 
 
 def test_equal_scores_give_no_mismatch_and_full_counts() -> None:
-    assert compared(scores(), scores()) == Comparison(12, nans=0, unsets=0, mismatches=())
+    assert compared(scores(), scores()) == Comparison(
+        12, nans=0, unsets=0, different=0, mismatches=()
+    )
 
 
 def test_one_step_in_the_last_score_of_the_last_frame_is_a_mismatch() -> None:
@@ -123,6 +125,7 @@ def test_nans_and_unsets_of_the_reference_are_counted() -> None:
 def test_nans_and_unsets_of_the_candidate_alone_are_mismatches_and_not_counted() -> None:
     result = compared(scores(), unset(scores(math.nan), 0, 0))
     assert (result.nans, result.unsets, len(result.mismatches)) == (0, 0, 12)
+    assert result.different == 12
 
 
 def test_distance_of_two_single_values_is_in_single_steps() -> None:

@@ -8,7 +8,8 @@ import pytest
 from option_sets import ALL_OPTIONS
 from pydantic import ValidationError
 
-from backends.features.float_adm.spec import NAME_BYTES, SCORES, FloatAdmOptions
+from backends.features.float_adm.spec import SCORES, FloatAdmOptions
+from backends.outputs import NAME_BYTES
 
 
 @pytest.mark.parametrize(

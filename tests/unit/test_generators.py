@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from integer_adm_patterns import pattern_o
 from pydantic import TypeAdapter, ValidationError
 
 import gate.fixtures
@@ -27,16 +28,18 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "amplified": {},
     "boost": {},
     "checkerboard": {"low": 16, "high": 235, "shift": 1},
+    "contrast": {},
     "flat": {"ref_level": 16, "dist_level": 25},
     "gradient": {},
     "impulse": {"level": 128, "peak": 129, "x": 0, "y": 0},
     "near": {},
     "noise": {},
+    "ridges": {},
     "scaled": {},
     "sequence": {},
     "stripes": {"level": 128, "stripe": 160},
 }
-LABELLED = ("amplified", "boost", "gradient", "near", "noise", "scaled")
+LABELLED = ("amplified", "boost", "contrast", "gradient", "near", "noise", "scaled")
 
 ONE_SAMPLE_UP = {"level": 1 << 15, "peak": (1 << 15) + 1, "x": 288, "y": 162}
 
@@ -147,6 +150,31 @@ def test_another_label_or_frame_gives_another_picture(name: str) -> None:
 
 def test_every_generator_with_a_label_is_tested_for_it() -> None:
     assert [n for n, model in generators().items() if "label" in model.model_fields] == [*LABELLED]
+
+
+@pytest.mark.parametrize("bit_depth", [8, 10, 16])
+def test_contrast_is_black_and_white_and_strays_into_the_range(bit_depth: int) -> None:
+    ref, dist = example("contrast", width=64, height=64, bit_depth=bit_depth).pictures(0)
+    white = 2**bit_depth - 1
+    assert set(np.unique(ref)) == {0, white}
+    assert 0.4 < (ref == white).mean() < 0.6
+    strays = np.abs(dist - ref)
+    assert 0 < strays.max() == 1 << (bit_depth - 8)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_ridges_are_three_black_rows_and_a_white_one_turned_at_the_right(count: int) -> None:
+    """As in pattern O of the specification, which has three and is flat between them."""
+    wanted = pattern_o(8)
+    wanted[(15, 27, 39, 64)[count] :] = 127
+    for picture in example("ridges", width=64, height=64, count=count).pictures(0):
+        assert np.array_equal(picture, wanted)
+
+
+@pytest.mark.parametrize(("height", "ridges"), [(18, 0), (19, 1), (30, 1), (31, 2)])
+def test_only_whole_ridges_are_drawn(height: int, ridges: int) -> None:
+    ref, _ = example("ridges", width=17, height=height).pictures(0)
+    assert np.count_nonzero(ref[:, 0] == 255) == ridges
 
 
 @pytest.mark.parametrize("bit_depth", [8, 10, 12, 16])

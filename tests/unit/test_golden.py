@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from backends import registry
 from backends.features.float_adm.spec import FloatAdmOptions
 from gate import golden
 from gate.golden import GoldenError
@@ -182,6 +183,16 @@ def test_a_refused_frame_is_no_scores(tmp_path: Path) -> None:
     assert "results.pair.: " in refusal(write(tmp_path, content(results=results)))
 
 
+# Scores, and how many of them are left unset.
+SIZES = {
+    "real.float_adm.": (29_700, 0),
+    "synthetic.float_adm.": (27_720, 6),
+    "real.integer_adm.": (18_252, 0),
+    "synthetic.integer_adm.netflix.": (13_464, 10),
+    "synthetic.integer_adm.vmafx.": (23_832, 10),
+}
+
+
 def test_the_list_of_shipped_goldens_is_complete() -> None:
     assert sorted(listed()) == [path.name for path in SHIPPED]
 
@@ -192,16 +203,19 @@ def test_a_shipped_golden_has_the_listed_bytes_and_all_scores(path: Path) -> Non
     assert path.name.split(".")[1:3] == [loaded.feature, loaded.dialect]
     assert bool(loaded.host) == ("intel" in path.name)
     scores = scores_of(path)
-    expected = (29_700, 0) if path.name.startswith("real.") else (27_720, 6)
-    assert (len(scores), scores.count(None)) == expected
+    assert (len(scores), scores.count(None)) == next(
+        size for start, size in SIZES.items() if path.name.startswith(start)
+    )
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_every_option_text_of_a_golden_gives_its_output_names(path: Path) -> None:
-    for by_options in golden.load(path).results.values():
+    loaded = golden.load(path)
+    feature = registry.features()[loaded.feature]
+    for by_options in loaded.results.values():
         for text, frames in by_options.items():
-            keywords = golden.options(text, FloatAdmOptions)
-            names = FloatAdmOptions.model_validate(keywords).outputs()
+            keywords = golden.options(text, feature.options)
+            names = feature.outputs(feature.options.model_validate(keywords))
             assert all(set(frame) == set(names) for frame in frames)
 
 

@@ -119,7 +119,7 @@ def test_a_file_fixture_is_loaded_as_such() -> None:
             "includes:",
             (
                 "18:1: unknown key 'includes'; did you mean 'include'? "
-                "allowed: version, expect, fixtures, matrix, include"
+                "allowed: version, expect, fixtures, matrix, include, deviations"
             ),
         ),
         (

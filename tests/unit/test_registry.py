@@ -26,6 +26,12 @@ def test_the_feature_is_found_by_its_folder() -> None:
     assert registry.features()["float_adm"].dialects[0] == "rcpss-double"
 
 
+def test_a_predicate_is_found_with_its_feature() -> None:
+    feature, predicate = registry.predicates()["angle_flag"]
+    assert (feature.name, predicate.name) == ("integer_adm", "angle_flag")
+    assert predicate in feature.predicates
+
+
 def test_the_cpu_is_always_there() -> None:
     assert isinstance(registry.open_backend("cpu"), Cpu)
 

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -24,8 +25,9 @@ from runner_desk import (
 from backends import registry
 from backends.base import Clip, CompilationFailed, Refused, Scores, Unavailable
 from gate import compare, runner
+from gate.deviations import Deviations
 from gate.errors import FixtureError
-from gate.model import Comparison, ExitCode, Run, Status
+from gate.model import Comparison, Deviation, ExitCode, Run, Status
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def test_equal_scores_pass_and_every_score_is_counted(desk: Desk) -> None:
     run = desk.run(make_cell())
     (result,) = run.results
     assert (result.status, result.reason, result.detail) == (Status.PASS, "", "")
-    assert result.comparison == Comparison(6, nans=0, unsets=0, mismatches=())
+    assert result.comparison == Comparison(6, nans=0, unsets=0, different=0, mismatches=())
     assert run.exit_code is ExitCode.OK
 
 
@@ -55,6 +57,43 @@ def planted(value: float, frame: int = FRAMES - 1) -> Compute:
         return result
 
     return work
+
+
+NEVER, ALWAYS = (
+    Deviation(("one",), "rounds", "kernels", expires, "d.yaml:3")
+    for expires in ("0001-01-01", "9999-12-31")
+)
+
+
+@pytest.mark.parametrize(
+    ("deviation", "value", "status"),
+    [
+        (None, ONE_STEP_ABOVE_4, Status.FAIL),
+        (ALWAYS, ONE_STEP_ABOVE_4, Status.KNOWN),
+        (replace(ALWAYS, outputs=("two",)), ONE_STEP_ABOVE_4, Status.FAIL),
+        (NEVER, ONE_STEP_ABOVE_4, Status.FAIL),
+        (ALWAYS, 4.0, Status.FAIL),
+    ],
+)
+def test_what_is_listed_about_a_cell_decides_about_a_difference(
+    desk: Desk, deviation: Deviation | None, value: float, status: Status
+) -> None:
+    desk.backends["good"].work = planted(value)
+    (result,) = desk.run(make_cell(deviation=deviation)).results
+    assert result.status is status
+    assert result.seconds > 0
+
+
+def test_a_deviation_is_no_excuse_for_a_missing_frame(desk: Desk) -> None:
+    desk.backends["good"].work = without_last_frame
+    assert statuses(desk.run(make_cell(deviation=ALWAYS))) == [Status.ERROR]
+
+
+def test_the_list_of_deviations_is_a_fact_of_the_matrix(desk: Desk) -> None:
+    assert "deviations" not in desk.run(make_cell()).environment["matrix"]
+    desk.deviations = Deviations(Path("folder/d.yaml"), "abc", ())
+    facts = desk.run(make_cell()).environment["matrix"]
+    assert facts["deviations"] == "folder/d.yaml sha256 abc"
 
 
 def without_last_frame(clip: Clip) -> Scores:
@@ -140,7 +179,7 @@ def test_reference_scores_are_recorded_once_a_group_with_unset_as_none(desk: Des
     assert run.references[0].names == NAMES
     assert run.references[0].reference == "cpu"
     assert run.references[0].frames == ((0.0, 1.0), (2.0, 3.0), (4.0, None))
-    assert run.results[0].comparison == Comparison(6, nans=0, unsets=1, mismatches=())
+    assert run.results[0].comparison == Comparison(6, nans=0, unsets=1, different=0, mismatches=())
 
 
 def test_a_fixture_that_cannot_be_opened_is_an_error_of_its_cells_only(desk: Desk) -> None:
@@ -213,7 +252,7 @@ def test_a_candidate_that_returns_no_scores_is_an_error(desk: Desk) -> None:
 def test_fewer_scores_compared_than_the_cell_has_is_an_error(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shrunk = Comparison(5, nans=0, unsets=0, mismatches=())
+    shrunk = Comparison(5, nans=0, unsets=0, different=0, mismatches=())
     monkeypatch.setattr(compare, "compare", lambda *_: shrunk)
     (result,) = desk.run(make_cell()).results
     assert result.reason == "5 scores were compared; required: 6"

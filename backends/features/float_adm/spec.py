@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from backends.base import Arithmetic, NoResult, Options, Scores
-
-
-class Short(NamedTuple):
-    """The alias by which an option appears in an output's name."""
-
-    alias: str
-
+from backends.outputs import ExtractorOptions, Short
 
 BandWeight = Annotated[float, Field(ge=-1, le=10, description="CSF weight, used if >= 0")]
-
-NAME_BYTES = 255  # libvmaf cuts output names here
 
 SCORES = ("adm2", "aim", "adm3", "adm_scale0", "adm_scale1", "adm_scale2", "adm_scale3")
 DEBUG_SCORES = (
@@ -44,15 +34,14 @@ def double_weights(dialect: str) -> bool:
     return dialect.endswith("-double")
 
 
-def vmafx(arithmetic: Arithmetic) -> bool:
-    """Return whether a frame ends by VMAFx's rules instead of Netflix's."""
-    return arithmetic.conclusion == "vmafx"
-
-
-class FloatAdmOptions(Options):
+class FloatAdmOptions(ExtractorOptions):
     """Options of libvmaf's `float_adm`, under libvmaf's names, defaults and ranges."""
 
-    debug: Annotated[bool, Field(description="11 additional outputs")] = False
+    scores: ClassVar[tuple[str, ...]] = SCORES
+    debug_scores: ClassVar[tuple[str, ...]] = DEBUG_SCORES
+    long_names: ClassVar[Mapping[str, str]] = {key: f"VMAF_feature_{key}_score" for key in SCORES}
+    unsuffixed: ClassVar[tuple[str, ...]] = (UNSUFFIXED,)
+
     adm_enhn_gain_limit: Annotated[
         float, Field(ge=1, le=100, description="gain bound in the decouple"), Short("egl")
     ] = 100.0
@@ -104,80 +93,3 @@ class FloatAdmOptions(Options):
     adm_skip_scale0: Annotated[
         bool, Field(description="scale 0: low-pass only, no score"), Short("ssz")
     ] = False
-
-    def suffix(self) -> str:
-        """Return what libvmaf appends to the outputs' names, empty for defaults."""
-        pieces = []
-        for name, field in sorted(type(self).model_fields.items()):
-            value = getattr(self, name)
-            short = next((item for item in field.metadata if isinstance(item, Short)), None)
-            if short is None or value == field.default:
-                continue
-            shown = "" if isinstance(value, bool) else f"_{value:g}"
-            if isinstance(value, int) and not isinstance(value, bool):
-                shown = f"_{value:d}"
-            pieces.append(f"_{short.alias}{shown}")
-        return "".join(pieces)
-
-    def outputs(self) -> tuple[str, ...]:
-        """Return the 7 output names of a frame, or all 18 with debug, in libvmaf's order."""
-        suffix = self.suffix()
-        if suffix:
-            named = {key: key + suffix for key in SCORES + DEBUG_SCORES}
-        else:
-            named = {key: f"VMAF_feature_{key}_score" for key in SCORES}
-            named.update({key: key for key in DEBUG_SCORES})
-        named[UNSUFFIXED] = UNSUFFIXED
-        keys = SCORES + DEBUG_SCORES if self.debug else SCORES
-        return tuple(named[key][:NAME_BYTES] for key in keys)
-
-    def name(self) -> str:
-        """Return the options' part of a cell id: `default`, `egl_1.2`, `debug`, `debug_bcm_1`."""
-        pieces = ("debug" if self.debug else "", self.suffix().removeprefix("_"))
-        return "_".join(piece for piece in pieces if piece) or "default"
-
-
-def own(options: Options) -> FloatAdmOptions:
-    """Return the options as this feature's.
-
-    Raises:
-        TypeError: they are another feature's.
-    """
-    if not isinstance(options, FloatAdmOptions):
-        message = f"float_adm was given {type(options).__name__}"
-        raise TypeError(message)
-    return options
-
-
-def named(
-    arithmetic: Arithmetic,
-    options: FloatAdmOptions,
-    values: NDArray[np.float64],
-    unset: NDArray[np.bool_],
-) -> Scores:
-    """Keep the outputs that the options ask for.
-
-    Args:
-        arithmetic: its conclusion decides about scores that are not finite.
-        options: decide about debug outputs and names.
-        values: float64 (frames, 18), in the order of SCORES + DEBUG_SCORES.
-        unset: bool of the same shape.
-
-    Raises:
-        NoResult: the conclusion is `vmafx` and one of these outputs is not finite.
-    """
-    names = options.outputs()
-    scores = Scores(names, values[:, : len(names)].copy(), unset[:, : len(names)].copy())
-    if vmafx(arithmetic):
-        _require_finite(scores)
-    return scores
-
-
-def _require_finite(scores: Scores) -> None:
-    """VMAFx emits nothing of a frame with a score that is not finite."""
-    for frame, column in np.argwhere(~np.isfinite(scores.values)).tolist():
-        message = (
-            f"frame {frame} {scores.names[column]} is {scores.values[frame, column]}; "
-            "the conclusion vmafx refuses frames with a score that is not finite"
-        )
-        raise NoResult(message, scores)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from backends import reciprocal
+from backends import outputs, reciprocal
 from backends.base import Arithmetic, Buffer, Clip, Device, Luma, Options, Scores
 from backends.features.float_adm import conclusion, spec
 from backends.features.float_adm.conclusion import SCALES, margin
@@ -125,7 +125,7 @@ class FloatAdmTwin:
             Refused: an adm_p_norm other than 3 where the C library's powf is not the one that
                 devices follow.
         """
-        own = spec.own(options)
+        own = spec.FloatAdmOptions.own(options)
         settings = self._settings(arithmetic, own)
         per_frame = bytes_per_frame(clip)
         batch = max(1, min(clip.frames, BATCH, self._device.memory_budget // per_frame))
@@ -136,7 +136,7 @@ class FloatAdmTwin:
             totals = self._totals(workspace, ref, dist, clip.bit_depth, own, settings)
             rows += [_conclude(frame, clip, own, arithmetic) for frame in totals]
         values, unset = (np.stack(columns) for columns in zip(*rows, strict=True))
-        return spec.named(arithmetic, own, values, unset)
+        return outputs.named(arithmetic, own, values, unset)
 
     def _settings(self, arithmetic: Arithmetic, options: spec.FloatAdmOptions) -> Settings:
         division, table = reciprocal_division(arithmetic)
@@ -303,5 +303,5 @@ def _conclude(
                 bands = totals[scale, 3 * quantity : 3 * quantity + 3]
                 sums[scale, quantity] = conclusion.pool(bands, area, options.adm_p_norm, noise)
         return conclusion.frame_scores(
-            sums, clip.width, clip.height, options, vmafx=spec.vmafx(arithmetic)
+            sums, clip.width, clip.height, options, vmafx=outputs.concludes_as_vmafx(arithmetic)
         )

@@ -1,0 +1,179 @@
+"""What `parity-gate angle` can be asked: who decides the angle flag, on which operand corpora."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from backends import registry
+from backends.base import CONCLUSIONS, Refused
+from gate.document import unknown
+from gate.model import Cell, ExitCode
+from gate.terminal import require_candidates, stop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from backends.base import Feature
+    from backends.predicate import Corpus, Predicate
+    from gate.model import Run
+
+NAME = "angle_flag"
+REFERENCE = "cpu"
+INT64 = "cpu:int64"
+SPELLING = "spelling:"  # and a wrong one
+DEVICES = ("opencl:pocl", "opencl:nvidia", "cuda")
+LIBVMAF = "libvmaf"  # a backend that has no kernels
+NEAR_ONLY = "wrong spellings run on near-parallel corpora only"
+
+FullOption = Annotated[
+    bool, typer.Option("--full", help="all samples, 339 million; by default 19 million of them")
+]
+CandidateOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"a device, {INT64} or a wrong spelling such as {SPELLING}a; may be repeated; by "
+        f"default {', '.join(DEVICES)} where they are, and all others",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person wants to be run.
+
+    Attributes:
+        title: takes a matrix's place in reports.
+        feature: the one that has the predicate.
+        predicate: the angle flag.
+        corpora: all of them.
+        cells: one for each corpus and candidate; wrong spellings have those corpora only that tell
+            all of them from the golden one.
+        required: backends that must be there.
+        arguments: those of the command line that a cell needs to be repeated.
+    """
+
+    title: str
+    feature: Feature
+    predicate: Predicate
+    corpora: tuple[Corpus, ...]
+    cells: tuple[Cell, ...]
+    required: tuple[str, ...]
+    arguments: tuple[str, ...]
+
+    def samples(self, cells: Iterable[Cell]) -> int:
+        """Return the number of samples of the corpora of some cells."""
+        named = {cell.fixture for cell in cells}
+        return sum(corpus.samples for corpus in self.corpora if corpus.name in named)
+
+    def kept_off(self, candidate: str, cells: Iterable[Cell]) -> bool:
+        """Return whether a candidate has no cell on any corpus of some cells."""
+        named = {cell.fixture for cell in cells}
+        own = {cell.fixture for cell in self.cells if cell.candidate == candidate}
+        return not named & own
+
+    @property
+    def names(self) -> str:
+        """Return the names that a cell's id may end with."""
+        corpora = ", ".join(corpus.name for corpus in self.corpora)
+        candidates = ", ".join(dict.fromkeys(cell.candidate for cell in self.cells))
+        return f"corpora: {corpora}; candidates: {candidates}"
+
+
+def found() -> tuple[Feature, Predicate]:
+    """Return the angle flag and its feature; where no feature has it the program ends."""
+    predicates = registry.predicates()
+    if NAME not in predicates:
+        broken = "".join(f"; {module}: {error}" for module, error in registry.broken().items())
+        stop(ExitCode.ERROR, f"no feature that can be imported has the predicate {NAME}{broken}")
+    return predicates[NAME]
+
+
+def asked(candidates: list[str] | None, required: list[str] | None, *, full: bool) -> Asked:
+    """Return what the options ask for; a name that names nothing ends the program."""
+    feature, predicate = found()
+    wrong = tuple(f"{SPELLING}{spelling}" for spelling in predicate.wrong)
+    devices = (n for n in registry.backend_names() if n not in (REFERENCE, LIBVMAF))
+    allowed = (INT64, *devices, *wrong)
+    names = tuple(dict.fromkeys(candidates or (INT64, *DEVICES, *wrong)))
+    _require_known("--candidate", names, allowed)
+    _require_known("--require", required or (), allowed)
+    require_candidates(required or (), names)
+    try:
+        corpora = predicate.corpora(full=full)
+    except Refused as refusal:  # there is no compiled reference
+        stop(ExitCode.ERROR, str(refusal))
+    cells = tuple(_cells(feature, predicate, corpora, names))
+    for name in names:
+        if name not in {cell.candidate for cell in cells}:
+            stop(ExitCode.USAGE, f"--candidate {name} has no cell: {NEAR_ONLY}")
+    arguments = ["angle", *(["--full"] if full else [])]
+    return Asked(
+        title=" ".join(arguments),
+        feature=feature,
+        predicate=predicate,
+        corpora=corpora,
+        cells=cells,
+        required=tuple(required or ()),
+        arguments=(*arguments, *(f"--candidate={name}" for name in candidates or ())),
+    )
+
+
+def _require_known(option: str, names: Iterable[str], allowed: tuple[str, ...]) -> None:
+    for name in names:
+        if name == LIBVMAF:
+            told = f"{name} has no kernels; allowed: {', '.join(allowed)}"
+            stop(ExitCode.USAGE, f"{option}: {told}")
+        if name not in allowed:
+            stop(ExitCode.USAGE, f"{option}: {unknown('candidate', name, allowed)}")
+
+
+def _cells(
+    feature: Feature, predicate: Predicate, corpora: Iterable[Corpus], names: tuple[str, ...]
+) -> Iterator[Cell]:
+    for corpus in corpora:
+        for name in names:
+            if not name.startswith(SPELLING) or corpus.source == predicate.telling:
+                yield _cell(feature, predicate, corpus, name)
+
+
+def _cell(feature: Feature, predicate: Predicate, corpus: Corpus, candidate: str) -> Cell:
+    return Cell(
+        feature=predicate.name,
+        dialect=feature.dialects[0],
+        conclusion=CONCLUSIONS[0],
+        options_name="default",
+        fixture=corpus.name,
+        candidate=candidate,
+        reference=REFERENCE,
+        options={},
+        outputs=predicate.outputs,
+        width=0,  # there are no pictures
+        height=0,
+        bit_depth=0,
+        frames=corpus.samples,
+        line=0,
+    )
+
+
+def table(asked: Asked, run: Run) -> Table:
+    """Return how many samples each candidate flags unlike the golden predicate, on near ones."""
+    told = [corpus for corpus in asked.corpora if corpus.source == asked.predicate.telling]
+    counts: dict[str, dict[str, str]] = {corpus.name: {} for corpus in told}
+    for result in run.results:
+        if result.cell.fixture in counts and result.comparison is not None:
+            counts[result.cell.fixture][result.cell.candidate] = str(result.comparison.different)
+    columns = dict.fromkeys(name for row in counts.values() for name in row)
+    table = Table("corpus", box=box.SIMPLE_HEAD)
+    for name in ("samples", *columns):
+        table.add_column(name, justify="right")
+    for corpus in told:
+        if row := counts[corpus.name]:
+            cells = (row.get(column, "") for column in columns)
+            table.add_row(corpus.name, str(corpus.samples), *cells)
+    return table

@@ -1,0 +1,157 @@
+"""Opens the backends of a run, and makes whatever fails the result of the cells that need it."""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from backends.base import CompilationFailed, Failed, Inexact, NoResult, Refused, Unavailable
+from gate.compare import Incomparable
+from gate.errors import FixtureError
+from gate.model import Cell, Result, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backends.base import Backend, Feature, Scores
+
+T = TypeVar("T")
+Facts = Mapping[str, str]
+OpenBackend = Callable[[str], "Backend"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why something has no value.
+
+    Attributes:
+        status: ERROR, or SKIP.
+        reason: one sentence.
+        detail: compiler log or traceback, may be empty.
+        refused: scores that a conclusion refuses.
+    """
+
+    status: Status
+    reason: str
+    detail: str = ""
+    refused: Scores | None = None
+
+    def result(self, cell: Cell, *, reference_seconds: float = 0, seconds: float = 0) -> Result:
+        """Return this as what became of a cell."""
+        return Result(
+            cell,
+            self.status,
+            self.reason,
+            self.detail,
+            reference_seconds=reference_seconds,
+            seconds=seconds,
+        )
+
+
+def attempt(work: Callable[[], T]) -> T | Trouble:
+    """Return what `work` returns, or why it failed."""
+    try:
+        return work()
+    except CompilationFailed as error:
+        return Trouble(Status.ERROR, str(error), error.log)
+    except NoResult as error:
+        return Trouble(Status.ERROR, str(error), refused=error.scores)
+    except (FixtureError, Incomparable, Failed, Inexact, Refused) as error:
+        return Trouble(Status.ERROR, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it becomes the ERROR of its cells
+        first_line = str(error).partition("\n")[0] or "no message"
+        reason = f"{type(error).__name__}: {first_line}"
+        return Trouble(Status.ERROR, reason, "".join(traceback.format_exception(error)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    backend: Backend
+    facts: dict[str, str]
+
+
+class Backends:
+    """The backends of one run: each is opened once and closed at the end."""
+
+    def __init__(self, open_backend: OpenBackend) -> None:
+        """Open nothing yet; `open_backend` may raise Unavailable."""
+        self._open_backend = open_backend
+        self._found: dict[str, _Opened | Trouble] = {}
+
+    def __getitem__(self, name: str) -> Backend:
+        """Return an opened backend."""
+        return self._opened()[name].backend
+
+    def trouble(self, name: str) -> Trouble | None:
+        """Return why the backend cannot be used, if so."""
+        found = self._found[name]
+        return found if isinstance(found, Trouble) else None
+
+    def open(self, names: Iterable[str]) -> None:
+        """Open those that are there; the others have their trouble then."""
+        for name in names:
+            self._found[name] = attempt(partial(self._open, name))
+
+    def _open(self, name: str) -> _Opened | Trouble:
+        try:
+            backend = self._open_backend(name)
+        except Unavailable as error:
+            return Trouble(Status.SKIP, str(error))
+        try:
+            if backend.name == name:
+                return _Opened(backend, dict(backend.facts()))
+        except BaseException:
+            backend.close()
+            raise
+        backend.close()
+        sentence = f"opening {name} gave {backend.name}, which proves nothing about {name}"
+        return Trouble(Status.ERROR, sentence)
+
+    def close(self) -> None:
+        """Close all; where that fails, the backend's facts tell it."""
+        for opened in self._opened().values():
+            trouble = attempt(opened.backend.close)
+            if trouble is not None:
+                opened.facts["closing failed"] = trouble.reason
+
+    def missing(self, required: Iterable[str], used: Iterable[str]) -> tuple[str, ...]:
+        """Return the required ones that are absent, or broken while no cell shows it."""
+        troubles = {name: self._found.get(name) for name in required}
+        shown = set(used)
+        return tuple(
+            f"{name}: {trouble.reason}"
+            for name, trouble in troubles.items()
+            if isinstance(trouble, Trouble) and (trouble.status is Status.SKIP or name not in shown)
+        )
+
+    def facts(self, cells: Iterable[Cell]) -> dict[str, Facts]:
+        """Return one section per opened backend and role, references first."""
+        listed = tuple(cells)
+        roles = [("reference", cell.reference) for cell in listed]
+        roles += [("candidate", cell.candidate) for cell in listed]
+        named = {name for _, name in roles}
+        opened = self._opened()
+        roles += [("required", name) for name in opened if name not in named]
+        found = {f"{role} {name}": opened[name].facts for role, name in roles if name in opened}
+        return {title: facts for title, facts in found.items() if facts}
+
+    def _opened(self) -> dict[str, _Opened]:
+        return {name: found for name, found in self._found.items() if isinstance(found, _Opened)}
+
+
+def reference_facts(feature: Feature) -> Facts:
+    """Return what decides the bits of a feature's reference, or why that is unknown."""
+    facts = attempt(feature.reference_facts)
+    return {"unknown": facts.reason} if isinstance(facts, Trouble) else facts
+
+
+def kernel_sha256(kernel_source: Callable[[], str]) -> str:
+    """Return the hash of a kernel source, or why that is unknown."""
+    source = attempt(kernel_source)
+    if isinstance(source, Trouble):
+        return f"unknown: {source.reason}"
+    return hashlib.sha256(source.encode()).hexdigest()
