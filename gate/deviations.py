@@ -51,6 +51,7 @@ class Entry(_Strict):
     reason: Text = Field(description="one sentence for the reports")
     owner: Text = Field(description="who answers for it")
     expires: Day = Field(description="the last day on which it holds, YYYY-MM-DD")
+    not_finite: bool = Field(False, description="whether NaN, infinite or UNSET is listed too")  # noqa: FBT003 - a default
 
 
 class DeviationsFile(_Strict):
@@ -136,8 +137,8 @@ def judged(cell: Cell, comparison: Comparison, today: date) -> Result:
     first, *rest = sorted(comparison.mismatches, key=lambda m: _lists(deviation, m))
     if not _lists(deviation, first):
         told = f"{deviation.place} does not list this output"
-        if not _finite(first):
-            told = f"{deviation.place} cannot list what is no finite number"
+        if not (_finite(first) or deviation.not_finite):
+            told = f"{deviation.place} lists finite numbers only"
         return _failed(cell, replace(comparison, mismatches=(first, *rest)), told)
     told = f"{deviation.place}, owner {deviation.owner}, expires {deviation.expires}"
     return Result(cell, Status.KNOWN, f"{deviation.reason} ({told})", comparison=comparison)
@@ -159,7 +160,7 @@ def _finite(mismatch: Mismatch) -> bool:
 
 def _lists(deviation: Deviation, mismatch: Mismatch) -> bool:
     named = any(fnmatchcase(mismatch.score, glob) for glob in deviation.outputs)
-    return named and _finite(mismatch)
+    return named and (deviation.not_finite or _finite(mismatch))
 
 
 def _deviation(document: Document, index: int, entry: Entry) -> Deviation:
@@ -169,6 +170,7 @@ def _deviation(document: Document, index: int, entry: Entry) -> Deviation:
         reason=entry.reason,
         owner=entry.owner,
         expires=entry.expires,
+        not_finite=entry.not_finite,
         place=f"{document.path}:{line}",
     )
 

@@ -61,6 +61,7 @@ class Deviation:
         owner: who answers for it.
         expires: the last day on which it holds, YYYY-MM-DD.
         place: file and line of the entry.
+        not_finite: whether a side may also be NaN, infinite or UNSET.
     """
 
     outputs: tuple[str, ...]
@@ -68,6 +69,7 @@ class Deviation:
     owner: str
     expires: str
     place: str
+    not_finite: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ def test_what_is_listed_about_a_cell_is_kept(build_run: BuildRun, known: Result)
             "owner": "kernels",
             "expires": "2031-12-31",
             "place": "d.yaml:3",
+            "not_finite": False,
         },
     ]
 

@@ -103,7 +103,7 @@ def test_a_matrix_that_names_no_list_has_no_deviations() -> None:
             (
                 "3:5: key 'owner' is missing; add it\n"
                 "deviations.yaml:6:5: unknown key 'owners'; did you mean 'owner'? "
-                "allowed: cells, outputs, reason, owner, expires"
+                "allowed: cells, outputs, reason, owner, expires, not_finite"
             ),
         ),
         ("reason: rounds the", "reason: ' ' #", "5:13: reason is empty; write something"),
@@ -310,4 +310,6 @@ def test_what_is_no_number_is_never_known(candidate: float | None) -> None:
     result = judged(CELL, differing(mismatch("one"), lost), DAY)
     assert result.status is Status.FAIL
     assert result.reason.startswith("frame 1 one: ")
-    assert result.reason.endswith("; d.yaml:3 cannot list what is no finite number")
+    assert result.reason.endswith("; d.yaml:3 lists finite numbers only")
+    tolerant = make_cell(deviation=replace(DEVIATION, not_finite=True))
+    assert judged(tolerant, differing(lost), DAY).status is Status.KNOWN
