@@ -10,6 +10,7 @@ import ctypes
 import ctypes.util
 import functools
 import math
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -339,7 +340,8 @@ def scale_ratio(num: float, den: float, *, vmafx: bool) -> float:
 def conclude(
     sums: Sequence[tuple[float, float, float]], samples: int, o: Mapping[str, Any], *, vmafx: bool
 ) -> dict[str, float | None]:
-    num, den, aim_num = (sum(parts) for parts in zip(*sums, strict=True))
+    # Each addition rounds, from left to right; Python's sum() compensates since 3.12.
+    num, den, aim_num = (functools.reduce(operator.add, parts) for parts in zip(*sums, strict=True))
     limit = 1e-10 * samples / (1920.0 * 1080.0)
     num, den = (0.0 if value < limit else value for value in (num, den))
     if den != 0:
