@@ -11,14 +11,13 @@ from pathlib import Path
 
 import angle_builds
 import pytest
-from angle_builds import compiled, digests
+from angle_builds import BUILDS, compiled, digests
 from requirements import absent
 
 installed = functools.cache(angle_builds.installed)
 
 
-@pytest.mark.parametrize("flags", ["-O0", "-O2 -ffp-contract=off", "-O3 -march=native"])
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize(("compiler", "flags"), BUILDS)
 def test_every_build_gives_the_installed_samples_and_flags(
     compiler: str, flags: str, tmp_path: Path
 ) -> None:
