@@ -1,3 +1,4 @@
+# make install  build everything into .venv and run nothing
 # make gate   build everything and run the gate of every pull request on this machine
 # make test   run every test
 # make fuzz   run the fixed regression list and 150 random cells drawn from the commit (SEED=N: others)
@@ -29,8 +30,10 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard backends/*.?pp) \
 # A mark stands for an environment that can do its part, made with this Python and these extras.
 MARK := $(VENV)/$(subst /,_,$(PYTHON))-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: gate test fuzz lint clean
+.PHONY: install gate test fuzz lint clean
 .NOTPARALLEL:
+
+install: $(MARK)
 
 gate: $(MARK)
 	@$(VENV)/bin/parity-gate run matrices/pr.yaml $(REQUIRE)
@@ -49,6 +52,7 @@ lint: $(MARK)-lint
 	$(VENV)/bin/mypy
 	$(VENV)/bin/clang-format --dry-run -Werror backends/*.?pp backends/dialect/*.h \
 	    backends/features/*/reference/*.?pp backends/features/*/kernels/*.h
+	sh ci/check-workflows.sh $(VENV)/bin
 
 clean:
 	rm -rf $(VENV) build out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -320,6 +321,7 @@ def run(
         interrupted = True
     late = {cell.id: Result(cell, Status.ERROR, UNFINISHED) for cell in cells}
     return Run(
+        id=secrets.token_hex(8),
         matrix=asked.title,
         selection=selection,
         planned=len(asked.cells),

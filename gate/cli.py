@@ -3,51 +3,54 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
-import shlex
-import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from backends import reciprocal, registry
+from backends import registry
 from backends.base import Unavailable
-from backends.reciprocal import RcpTable
-from gate import angle, angle_runner, environment, fuzz, plan, probe, runner, survey
+from gate import again, angle, angle_runner, environment, fuzz, plan, probe, runner, survey, workers
 from gate import matrix as matrices
-from gate.document import unknown
-from gate.errors import MatrixError
-from gate.model import Cell, ExitCode, Run, counted
+from gate.arguments import (
+    CandidateOption,
+    CellOption,
+    CountOption,
+    MatrixArgument,
+    OutOption,
+    RequireOption,
+    ResumeOption,
+    SeedOption,
+    ShardOption,
+    TableOption,
+    UnlessResumed,
+    as_started,
+    load_matrix,
+    replayed,
+    require_alone,
+    require_known,
+    run_command,
+    selected_cells,
+    shared,
+)
+from gate.model import Cell, ExitCode, counted
+from gate.publish import FILES, finish, prepare, publish, publishing
 from gate.terminal import (
     cell_progress,
     counting,
     make_streams_safe,
     one_interrupt,
-    rendered,
     require_candidates,
     say,
     section,
     stop,
     uncut,
-    write_whole,
 )
-from reports import console as console_report
-from reports import json as json_report
-from reports import junit, markdown
 from reports.wording import printable
-
-REPORTS: Mapping[str, Callable[[Run], str]] = {
-    "junit.xml": junit.render,
-    "report.md": markdown.render,
-    "report.json": json_report.render,
-}
 
 app = typer.Typer(
     help="Compare kernels of VMAF features bit for bit with a trusted reference.",
@@ -58,49 +61,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(probe.app, name="probe")
-
-MatrixArgument = Annotated[Path, typer.Argument(metavar="MATRIX", help="the matrix file (YAML)")]
-CellOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="GLOB", help="only cells whose id matches; may be repeated"),
-]
-CountOption = Annotated[
-    int,
-    typer.Option(min=1, max=100_000, metavar="N", help="how many cells to draw, before candidates"),
-]
-SeedOption = Annotated[
-    int | None,
-    typer.Option(
-        metavar="S",
-        help="any integer; a seed draws the same cells each time, and others behind them with a "
-        "larger N; by default a new one, which the verdict tells",
-    ),
-]
-CandidateOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="BACKEND",
-        help=f"a backend under test; may be repeated; by default {' and '.join(fuzz.CANDIDATES)}",
-    ),
-]
-RequireOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="BACKEND", help="exit 3 where this backend cannot be opened; may be repeated"
-    ),
-]
-OutOption = Annotated[
-    Path, typer.Option(metavar="DIR", help="folder of the reports; old ones are removed first")
-]
-TableOption = Annotated[
-    str | None,
-    typer.Option(
-        "--rcp-table",
-        metavar="FILE|NAME",
-        help="replay another processor's reciprocal estimate on both sides; "
-        f"known: {', '.join(reciprocal.shipped())}",
-    ),
-]
+app.command("report", epilog="Example: parity-gate report out")(again.render_report)
+app.command("merge", epilog="Example: parity-gate merge out/1 out/2 out/3 --out out/all")(
+    again.merge_shards
+)
+app.command("rerun", epilog="Example: parity-gate rerun out/report.json --failed")(
+    again.rerun_cells
+)
 
 
 def main() -> None:
@@ -131,33 +98,42 @@ def _program(
 
 @app.command(epilog="Example: parity-gate run matrices/pr.yaml --require opencl:pocl")
 def run(
-    matrix: MatrixArgument,
+    *,
+    matrix: UnlessResumed = None,
     cell: CellOption = None,
     require: RequireOption = None,
     out: OutOption = Path("out"),
     rcp_table: TableOption = None,
+    shard: ShardOption = None,
+    resume: ResumeOption = None,
 ) -> None:
-    """Run the cells of MATRIX; write junit.xml, report.md and report.json into DIR."""
+    """Run the cells of MATRIX; write junit.xml, report.md and report.json into DIR.
+
+    From the first moment on the reports are whole; what has not run yet is an error in them.
+    """
     with one_interrupt() as ignore_interrupts:
-        _prepare(out, *REPORTS)
+        if resume is not None:
+            require_alone(matrix, cell, require, rcp_table, shard)
+            raise typer.Exit(again.resume(resume, ignore_interrupts))
+        if matrix is None:
+            stop(ExitCode.USAGE, "name a MATRIX, or with --resume the folder of a stopped run")
+        prepare(out, *FILES)
         required = tuple(require or ())
-        _require_known("--require", required)
-        table = _table_of(rcp_table)
-        declared, cells, selected = _load(matrix, cell)
-        with cell_progress(len(selected)) as progress:
-            finished = runner.run(
-                declared,
-                selected,
-                selection=tuple(cell or ()),
-                planned=len(cells),
-                required=required,
-                command=_command(matrix, out, rcp_table),
-                open_backend=registry.open_backend,
-                progress=progress,
-                rcp_table=table,
-            )
-        ignore_interrupts()
-        raise typer.Exit(_publish(finished, out))
+        require_known("--require", required)
+        table = replayed(rcp_table)
+        declared, cells, selected = load_matrix(matrix, cell)
+        part, mine = shared(selected, shard)
+        blank = runner.begun(
+            declared,
+            mine,
+            planned=len(cells),
+            command=run_command(matrix, out, rcp_table),
+            selection=tuple(cell or ()),
+            required=required,
+            rcp_table=rcp_table or "",
+            shard=part,
+        )
+        raise typer.Exit(finish(declared, blank, out, table, ignore_interrupts))
 
 
 @app.command("fuzz", epilog="Example: parity-gate fuzz --cells 150 --seed 7 --candidate cuda")
@@ -174,37 +150,43 @@ def run_drawn_cells(
 
     Each runs on every candidate that has its dialect and conclusion.
     """
-    with one_interrupt() as ignore_interrupts, fuzz.Kept(registry.open_backend) as backends:
-        _prepare(out, *REPORTS, *fuzz.REPRODUCERS)
+    with one_interrupt() as ignore_interrupts, fuzz.Kept(workers.open_worker) as backends:
+        prepare(out, *FILES, *fuzz.REPRODUCERS)
         required, candidates = tuple(require or ()), tuple(candidate or fuzz.CANDIDATES)
-        _require_known("--require", required, without=fuzz.REFERENCE)
-        _require_known("--candidate", candidates, without=fuzz.REFERENCE)
+        require_known("--require", required, without=fuzz.REFERENCE)
+        require_known("--candidate", candidates, without=fuzz.REFERENCE)
         require_candidates(required, candidates)
         seed = secrets.randbits(32) if seed is None else seed
         drawn = fuzz.matrix_of(seed, cells, candidates)
         planned = plan.plan(drawn)
-        selected = _selected(planned, cell, f"{drawn.path}; report.json lists all without --cell")
+        selected = selected_cells(
+            planned, cell, f"{drawn.path}; report.json lists all without --cell"
+        )
         named = [word for name in candidate or () for word in ("--candidate", name)]
-        with cell_progress(len(selected)) as progress:
-            finished = runner.run(
-                drawn,
-                selected,
-                selection=tuple(cell or ()),
-                planned=len(planned),
-                required=required,
-                command=_again(out, "fuzz", f"--cells={cells}", f"--seed={seed}", *named),
-                open_backend=backends,
-                progress=progress,
-            )
-        finished = fuzz.without_agreed_refusals(finished)
+        blank = runner.begun(
+            drawn,
+            selected,
+            planned=len(planned),
+            command=as_started(out, "fuzz", f"--cells={cells}", f"--seed={seed}", *named),
+            selection=tuple(cell or ()),
+            required=required,
+            notes=(f"drawn with seed {seed}",),
+        )
+        with (
+            cell_progress(len(selected)) as bar,
+            publishing(out, blank, bar) as publisher,
+        ):
+            finished = runner.run(drawn, blank, open_backend=backends, progress=publisher)
         finished, reproducers = fuzz.reproduce(
-            replace(finished, notes=(*finished.notes, f"drawn with seed {seed}")),
+            fuzz.without_agreed_refusals(finished),
             seed,
             backends,
-            lambda name: _command(out / name, out),
+            lambda name: run_command(out / name, out),
         )
         ignore_interrupts()
-        raise typer.Exit(_publish(finished, out, reproducers))
+        small = {one.name: one.render for one in reproducers}
+        told = "\n".join(f"small reproducer of {o.failed}:\n     {o.command}" for o in reproducers)
+        raise typer.Exit(publish(finished, out, small, told, publisher.problem))
 
 
 @app.command("angle", epilog="Example: parity-gate angle --full --require cuda")
@@ -226,9 +208,9 @@ def compare_angle_flags(
     width_20, width_24, width_28, width_30, width_31, edges.
     """
     with one_interrupt() as ignore_interrupts:
-        _prepare(out, *REPORTS)
+        prepare(out, *FILES)
         asked = angle.asked(candidate, require, full=full)
-        selected = _selected(asked.cells, cell, f"{asked.title}; {asked.names}")
+        selected = selected_cells(asked.cells, cell, f"{asked.title}; {asked.names}")
         for name in candidate or () if selected else ():
             if asked.kept_off(name, selected):
                 sentence = f"--candidate {name} has no cell that --cell selects: {angle.NEAR_ONLY}"
@@ -238,14 +220,14 @@ def compare_angle_flags(
                 asked,
                 selected,
                 selection=tuple(cell or ()),
-                command=_again(out, *asked.arguments),
+                command=as_started(out, *asked.arguments),
                 open_backend=registry.open_backend,
                 progress=progress,
             )
         ignore_interrupts()
         if (table := angle.table(asked, finished)).row_count:
             say(f"samples whose flag differs from the golden one:\n\n{uncut(table)}\n")
-        raise typer.Exit(_publish(finished, out))
+        raise typer.Exit(publish(finished, out))
 
 
 @app.command("survey", epilog="Example: parity-gate survey matrices/nightly.yaml")
@@ -257,24 +239,17 @@ def survey_fixtures(
     Tells which scores that moves, at three gain limits; DIR/survey.md holds the same.
     """
     with one_interrupt() as ignore_interrupts:
-        _prepare(out, survey.REPORT)
-        declared, *_ = _load(matrix, None)
+        prepare(out, survey.REPORT)
+        declared, *_ = load_matrix(matrix, None)
         found = survey.run(declared, fixture)
         ignore_interrupts()
         raise typer.Exit(survey.publish(found, out))
 
 
-def _require_known(option: str, names: tuple[str, ...], *, without: str = "") -> None:
-    allowed = [name for name in registry.backend_names() if name != without]
-    for name in names:
-        if name not in allowed:
-            stop(ExitCode.USAGE, f"{option}: {unknown('backend', name, allowed)}")
-
-
 @app.command("list", epilog="Example: parity-gate list matrices/pr.yaml --cell '*/cuda'")
 def list_cells(matrix: MatrixArgument, cell: CellOption = None) -> None:
     """Print the cells of MATRIX without running them; plain ids where the output is no terminal."""
-    _, cells, selected = _load(matrix, cell)
+    _, cells, selected = load_matrix(matrix, cell)
     if not selected:
         raise typer.Exit(ExitCode.NOTHING)
     piped = not sys.stdout.isatty()
@@ -298,104 +273,6 @@ def doctor() -> None:
 def schema() -> None:
     """Print the JSON schema of a matrix file, for editors."""
     say(json.dumps(matrices.schema(), indent=2))
-
-
-def _table_of(wanted: str | None) -> RcpTable | None:
-    try:
-        return None if wanted is None else reciprocal.load(wanted)
-    except ValueError as error:
-        stop(ExitCode.USAGE, f"--rcp-table: {error}")
-
-
-def _command(matrix: Path, out: Path, rcp_table: str | None = None) -> str:
-    """Return how a matrix is run like this, with a folder of its own for the reports."""
-    replay = ["--rcp-table", rcp_table] if rcp_table else []
-    return _again(out, "run", str(matrix), *replay)
-
-
-def _again(out: Path, *arguments: str) -> str:
-    """Return how this program was started, with a folder of its own for the reports."""
-    started = Path(sys.argv[0])
-    program = "python -m gate" if started.name == "__main__.py" else sys.argv[0]
-    if shutil.which(started.name) == str(started):
-        program = started.name
-    return shlex.join([*program.split(), *arguments, "--out", str(out / "repeat")])
-
-
-def _load(
-    path: Path, globs: list[str] | None
-) -> tuple[matrices.Matrix, tuple[Cell, ...], tuple[Cell, ...]]:
-    """Return the matrix, its cells and the selected ones; a wrong matrix ends the program."""
-    for module, error in registry.broken().items():
-        say(printable(f"{module}: cannot be imported: {error}"), err=True)
-    try:
-        matrix = matrices.load(path)
-        cells = plan.plan(matrix)
-    except MatrixError as error:
-        stop(ExitCode.USAGE, "\n".join(error.problems))
-    for place, sentence in matrix.warnings.items():
-        say(printable(f"{place}: {sentence}"), err=True)
-    return matrix, cells, _selected(cells, globs, f"{path}; `parity-gate list` prints their ids")
-
-
-def _selected(cells: tuple[Cell, ...], globs: list[str] | None, of: str) -> tuple[Cell, ...]:
-    """Return the cells that the globs match; none at all where a glob matches none."""
-    idle = [glob for glob in globs or () if not plan.select(cells, (glob,))]
-    for glob in idle:
-        sentence = f"--cell {glob!r} matches none of the {len(cells)} cells of {of}"
-        say(printable(sentence), err=True)
-    # A glob that has lost its cells must not let the others pass for all.
-    return () if idle else plan.select(cells, tuple(globs or ()))
-
-
-def _prepare(out: Path, *names: str) -> None:
-    """Make the folder of the reports and remove old ones, so that no stale report survives.
-
-    Args:
-        out: the folder.
-        names: the files that this command may write; those of other commands stay.
-    """
-    try:
-        if out == Path():
-            raise NotADirectoryError(None, "it names no folder")
-        out.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            (out / name).unlink(missing_ok=True)
-        if not os.access(out, os.W_OK | os.X_OK):
-            raise PermissionError(None, "Permission denied")
-    except OSError as error:
-        sentence = f"--out {str(out)!r} cannot take reports: {error.strerror}"
-        stop(ExitCode.USAGE, f"{sentence}; name a folder that can be written")
-
-
-def _publish(run: Run, out: Path, reproducers: Iterable[fuzz.Reproducer] = ()) -> ExitCode:
-    """Write the reports, print the result, return the exit code."""
-    files = {**REPORTS, **{reproducer.name: reproducer.render for reproducer in reproducers}}
-    problems = {out / name: _write(out / name, render, run) for name, render in files.items()}
-    say(rendered(console_report.table(run)))
-    for path, problem in problems.items():
-        if problem:
-            say(printable(f"{path} cannot be written: {problem}"), err=True)
-        else:
-            say(printable(f"wrote {path}"))
-    for reproducer in reproducers:
-        say(printable(f"small reproducer of {reproducer.failed}:\n     {reproducer.command}"))
-    say(printable(run.verdict))
-    complete = not any(problems.values())
-    return run.exit_code if complete or run.exit_code is not ExitCode.OK else ExitCode.ERROR
-
-
-def _write(path: Path, render: Callable[[Run], str], run: Run) -> str:
-    """Write one report, whole or not at all; return why not, else an empty text."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)  # it may have gone during the run
-        write_whole(path, render(run))
-    except OSError as error:
-        return f"{error.strerror}; mend that or give another --out"
-    except Exception as error:  # noqa: BLE001 - the other reports and the verdict still count
-        traceback.print_exc()
-        return f"{type(error).__name__}: {error}; this is a mistake of the program"
-    return ""
 
 
 def _table(cells: tuple[Cell, ...]) -> str:
@@ -423,7 +300,7 @@ def _totals(cells: tuple[Cell, ...], selected: tuple[Cell, ...]) -> str:
 def _examine_backend(name: str) -> bool:
     """Print what is known about a backend; return whether nothing is broken."""
     try:
-        with closing(registry.open_backend(name)) as backend:
+        with closing(workers.open_worker(name)) as backend:
             section(f"{name}: here", backend.facts())
     except Unavailable as error:
         say(printable(f"{name}: not here: {error}"))

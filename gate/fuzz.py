@@ -218,26 +218,8 @@ def _product(drawn: Draw, candidates: tuple[str, ...]) -> Product:
 
 def _differs(matrix: Matrix, backends: Kept) -> bool:
     cells = plan.plan(matrix)
-    run = runner.run(
-        matrix,
-        cells,
-        selection=(),
-        planned=len(cells),
-        required=(),
-        command="",
-        open_backend=backends,
-        progress=_Unwatched(),
-    )
+    blank = runner.begun(matrix, cells, planned=len(cells), command="")
+    run = runner.run(matrix, blank, open_backend=backends, progress=runner.Progress())
     if run.interrupted:
         raise KeyboardInterrupt
     return run.count(Status.FAIL) > 0
-
-
-class _Unwatched:
-    """Progress that nobody watches."""
-
-    def starts(self, cell: Cell) -> None:
-        pass
-
-    def done(self, result: Result) -> None:
-        pass

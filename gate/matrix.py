@@ -167,6 +167,13 @@ class Skip(_Strict):
 class _Entry(_Strict):
     feature: Annotated[str, OneOf("feature", registry.features)]
     reference: BackendName = Field(default="cpu", description="backend whose answer is trusted")
+    timeout: float = Field(
+        default=0,
+        ge=0,
+        le=86_400,
+        allow_inf_nan=False,
+        description="seconds that each side of a cell may take; 0: the pictures' size decides",
+    )
 
 
 class ProductEntry(_Entry):
@@ -198,6 +205,7 @@ class ProductEntry(_Entry):
             tuple(name for name in names if any(fnmatchcase(name, g) for g in self.fixtures)),
             tuple(self.exclude),
             tuple(self.skip),
+            self.timeout,
         )
 
 
@@ -224,6 +232,7 @@ class CellEntry(_Entry):
             (self.conclusion,),
             (self.options,),
             (self.fixture,),
+            timeout=self.timeout,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING
 from backends.base import CONCLUSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    OptionValue = bool | int | float
+OptionValue = bool | int | float
 
 UNSET = None
 """A score that an implementation leaves unset; equal only to UNSET."""
@@ -21,8 +22,8 @@ UNSET = None
 BOTH_REFUSE = "both sides refuse the same scores"
 """How the reason of a cell begins whose frames have no result on either side: an ERROR."""
 
-UNFINISHED = "interrupted before it finished"
-"""Reason of a cell that an interrupt left without a result; its status is ERROR."""
+UNFINISHED = "not finished"
+"""Reason of a cell that has no result yet, or never got one; its status is ERROR."""
 
 
 def arithmetic_name(dialect: str, conclusion: str) -> str:
@@ -85,6 +86,7 @@ class Cell:
         line: line of the matrix file that declares the cell's product.
         skip: reason when the matrix declares the cell skipped, else empty.
         deviation: what is listed about the cell, if it is known to differ.
+        timeout: seconds that each side may take, before its process is stopped.
     """
 
     feature: str
@@ -103,6 +105,7 @@ class Cell:
     line: int
     skip: str = ""
     deviation: Deviation | None = None
+    timeout: float = 300.0
 
     @property
     def id(self) -> str:
@@ -203,18 +206,44 @@ class ReferenceScores:
     names: tuple[str, ...]
     frames: tuple[tuple[float | None, ...], ...]
 
+    @property
+    def of(self) -> tuple[str, ...]:
+        """Return what the scores are of; no other reference of a run has the same."""
+        arithmetic = (self.feature, self.dialect, self.conclusion, self.options_name)
+        return (*arithmetic, self.fixture, self.reference)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Which part of a selection a run has.
+
+    Attributes:
+        index: from 1.
+        count: how many shards there are.
+        positions: of each result of the run in the whole selection, from 0, ascending.
+        selected: number of cells of the whole selection.
+    """
+
+    index: int
+    count: int
+    positions: tuple[int, ...]
+    selected: int
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """Everything a report may say about one run.
 
     Attributes:
+        id: random, the same in every report and in the journal of one run.
         matrix: the matrix file as given on the command line.
         selection: the `--cell` globs, empty for the whole matrix.
         planned: number of cells of the whole matrix, whatever the selection.
         results: one per selected cell, in plan order.
         references: the scores that candidates were compared with.
         command: the program and its options up to `--cell`, as this run was started.
+        required: backends that must be there.
+        rcp_table: the replayed table, as the command line named it; empty without one.
         missing: required backends that are not there, each as `name: reason`.
         notes: what every verdict must say: a replayed table, a fallback.
         environment: sections of facts (`gate`, `host`, `matrix`, `reference cpu`,
@@ -222,8 +251,11 @@ class Run:
         started: start of the run, ISO 8601 UTC.
         seconds: duration of the run.
         interrupted: whether a person stopped it.
+        shard: the part of the selection that this run has, if not all of it.
+        repeats: id of the run whose cells this one repeats, if it does.
     """
 
+    id: str
     matrix: str
     selection: tuple[str, ...]
     planned: int
@@ -236,6 +268,10 @@ class Run:
     started: str
     seconds: float
     interrupted: bool
+    shard: Shard | None = None
+    repeats: str = ""
+    required: tuple[str, ...] = ()
+    rcp_table: str = ""
 
     def count(self, status: Status) -> int:
         """Return the number of cells with this status."""
@@ -258,13 +294,19 @@ class Run:
             return ExitCode.INTERRUPTED
         if self.count(Status.FAIL):
             return ExitCode.FAIL
-        if self.missing or self.count(Status.SKIP) == len(self.results):
+        if self.missing or self._nothing:
             return ExitCode.NOTHING
         return ExitCode.ERROR if self.count(Status.ERROR) else ExitCode.OK
 
     @property
+    def _nothing(self) -> bool:
+        """Whether nothing was proved; an empty shard of a selection leaves that to the others."""
+        empty_shard = self.shard is not None and self.shard.selected > 0 and not self.results
+        return self.count(Status.SKIP) == len(self.results) and not empty_shard
+
+    @property
     def unfinished(self) -> int:
-        """Number of cells that an interrupt left without a result."""
+        """Number of cells without a result."""
         late = (Status.ERROR, UNFINISHED)
         return sum((result.status, result.reason) == late for result in self.results)
 
@@ -272,8 +314,12 @@ class Run:
     def verdict(self) -> str:
         """Return one line: the verdict and the counts behind it."""
         cells = counted(len(self.results), "cell")
-        if self.selection:
+        if self.selection or self.shard or self.repeats:
             cells = f"{len(self.results)} of {counted(self.planned, 'cell')}"
+        if self.shard:
+            cells += f" (shard {self.shard.index} of {self.shard.count})"
+        if self.repeats:
+            cells += f" (repeated of run {self.repeats})"
         counts = {status: self.count(status) for status in Status}
         counts[Status.ERROR] -= self.unfinished
         parts = [cells, *(f"{number} {status}" for status, number in counts.items() if number)]
@@ -288,7 +334,7 @@ class Run:
 
     @property
     def _word(self) -> str:
-        if self.exit_code is ExitCode.NOTHING and self.count(Status.SKIP) < len(self.results):
+        if self.exit_code is ExitCode.NOTHING and not self._nothing:
             return "BACKEND MISSING"
         return {
             ExitCode.OK: "PASS",

@@ -33,12 +33,14 @@ class Trouble:
         reason: one sentence.
         detail: compiler log or traceback, may be empty.
         refused: scores that a conclusion refuses.
+        unexpected: whether it is none of the ways in which things are known to fail.
     """
 
     status: Status
     reason: str
     detail: str = ""
     refused: Scores | None = None
+    unexpected: bool = False
 
     def result(self, cell: Cell, *, reference_seconds: float = 0, seconds: float = 0) -> Result:
         """Return this as what became of a cell."""
@@ -52,10 +54,21 @@ class Trouble:
         )
 
 
+class Reported(Exception):  # noqa: N818 - reads as what happened
+    """Another process has told its trouble."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        """Keep the trouble; the message is its reason."""
+        super().__init__(trouble.reason)
+        self.trouble = trouble
+
+
 def attempt(work: Callable[[], T]) -> T | Trouble:
     """Return what `work` returns, or why it failed."""
     try:
         return work()
+    except Reported as error:
+        return error.trouble
     except CompilationFailed as error:
         return Trouble(Status.ERROR, str(error), error.log)
     except NoResult as error:
@@ -65,7 +78,8 @@ def attempt(work: Callable[[], T]) -> T | Trouble:
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes the ERROR of its cells
         first_line = str(error).partition("\n")[0] or "no message"
         reason = f"{type(error).__name__}: {first_line}"
-        return Trouble(Status.ERROR, reason, "".join(traceback.format_exception(error)))
+        detail = "".join(traceback.format_exception(error))
+        return Trouble(Status.ERROR, reason, detail, unexpected=True)
 
 
 @dataclass(frozen=True, slots=True)

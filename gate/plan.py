@@ -36,6 +36,11 @@ CELL = 3.5e-3  # a cell, however small
 SPOOL = 6e-8  # a luma sample of a fixture, unpacked or generated once
 COST = 7e-8  # a luma sample of a cell, in the reference and in the candidate together
 
+# A side that takes longer hangs. A simulator needs 2e-5 s for a luma sample; all of a feature's
+# kernels may have to be built first.
+PATIENCE = 300.0
+SLOWEST = 5e-5
+
 
 @dataclass(frozen=True, slots=True)
 class Product:
@@ -47,6 +52,7 @@ class Product:
         fixtures: names, not globs.
         exclude: globs over cell ids; cells that are left out.
         skip: cells that stay in the plan but do not run.
+        timeout: seconds that each side of a cell may take; 0 where the pictures decide.
     """
 
     loc: Loc
@@ -60,6 +66,7 @@ class Product:
     fixtures: tuple[str, ...]
     exclude: tuple[str, ...] = ()
     skip: tuple[Skip, ...] = ()
+    timeout: float = 0
 
 
 def plan(matrix: Matrix) -> tuple[Cell, ...]:
@@ -80,11 +87,24 @@ def estimate(cells: Iterable[Cell]) -> float:
     """
     # Cells of one candidate never share a reference, so each pays for both sides.
     running = [cell for cell in cells if cell.candidate == DESK and not cell.skip]
+    kernels = KERNELS * len({cell.feature for cell in running})
+    return START + kernels + computing(running) if running else 0.0
+
+
+def computing(cells: Iterable[Cell]) -> float:
+    """Return the seconds in which `cells` open their fixtures and compute, as if all ran on DESK.
+
+    A declared skip takes none.
+    """
+    running = [cell for cell in cells if not cell.skip]
     samples = {cell.fixture: cell.width * cell.height * cell.frames for cell in running}
     fixtures = SPOOL * sum(samples.values())
-    computed = sum(CELL + COST * samples[cell.fixture] for cell in running)
-    kernels = KERNELS * len({cell.feature for cell in running})
-    return START + kernels + fixtures + computed if running else 0.0
+    return fixtures + sum(CELL + COST * samples[cell.fixture] for cell in running)
+
+
+def patience(fixture: FixtureSpec) -> float:
+    """Return the seconds that a side of a cell may take where the matrix does not say."""
+    return PATIENCE + SLOWEST * fixture.width * fixture.height * fixture.frames
 
 
 def shared_names(cells: Iterable[Cell]) -> dict[str, str]:
@@ -204,6 +224,7 @@ def _combinations(product: Product, fixtures: Mapping[str, FixtureSpec]) -> list
             bit_depth=fixtures[fixture].bit_depth,
             frames=fixtures[fixture].frames,
             line=product.line,
+            timeout=product.timeout or patience(fixtures[fixture]),
         )
         for fixture, dialect, conclusion, (
             options,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from backends import registry
 from backends.base import Arithmetic
@@ -26,86 +27,129 @@ from gate.model import (
     Status,
 )
 from gate.opening import Backends, Trouble, attempt, kernel_sha256, reference_facts
+from gate.workers import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from backends.base import Clip, Feature, Options, Scores
     from backends.reciprocal import RcpTable
     from gate.matrix import Matrix
+    from gate.model import Shard
     from gate.opening import Facts, OpenBackend
 
 _GROUP = attrgetter("feature", "dialect", "conclusion", "options_name", "reference")
 
 
-class Progress(Protocol):
-    """Who wants to know how far the run is."""
+class Progress:
+    """Who wants to know how far the run is; this one does not."""
+
+    def begins(self, state: Callable[[], Run]) -> None:
+        """Nothing ran yet; `state` returns the run as it is when asked, from any thread."""
+
+    def knows(self, section: str, facts: Facts) -> None:
+        """More of a section of the environment is known."""
+
+    def computed(self, scores: ReferenceScores) -> None:
+        """A reference has its scores."""
 
     def starts(self, cell: Cell) -> None:
         """`cell` is about to run; cells that need no run never start."""
-        ...
 
     def done(self, result: Result) -> None:
         """A cell has its result."""
-        ...
 
 
-def run(  # noqa: PLR0913 - all of it is independent
+class Changed(Exception):  # noqa: N818 - a state of this machine, not a mistake
+    """A run cannot go on here; the text says what is not as it was when it began."""
+
+
+def begun(  # noqa: PLR0913 - all of it is independent
     matrix: Matrix,
     cells: tuple[Cell, ...],
     *,
-    selection: tuple[str, ...],
     planned: int,
-    required: tuple[str, ...],
     command: str,
-    open_backend: OpenBackend,
-    progress: Progress,
-    rcp_table: RcpTable | None = None,
+    selection: tuple[str, ...] = (),
+    required: tuple[str, ...] = (),
+    rcp_table: str = "",
+    shard: Shard | None = None,
+    repeats: str = "",
+    notes: tuple[str, ...] = (),
 ) -> Run:
-    """Run `cells`; whatever fails becomes the result of the cells that depend on it.
+    """Return a run of `cells` before anything ran; none of them is finished.
 
     Args:
         matrix: declares the cells' fixtures.
         cells: what to run, grouped by fixture, then by (feature, dialect, options).
-        selection: the globs that chose the cells, for the record.
         planned: number of cells of the whole matrix.
-        required: backends that must be there, whether or not a cell uses them.
         command: the program and its options up to `--cell`, for whoever repeats a cell.
+        selection: the globs that chose the cells, for the record.
+        required: backends that must be there, whether or not a cell uses them.
+        rcp_table: the replayed table, as the command line names it.
+        shard: the part of the selection that `cells` are.
+        repeats: id of the run whose cells these repeat.
+        notes: what the verdict must say, beside what the arithmetic makes it say.
+    """
+    return Run(
+        id=secrets.token_hex(8),
+        matrix=str(matrix.path),
+        selection=selection,
+        planned=planned,
+        results=tuple(Result(cell, Status.ERROR, UNFINISHED) for cell in cells),
+        references=(),
+        missing=(),
+        notes=notes,
+        command=command,
+        environment={},
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=0.0,
+        interrupted=False,
+        shard=shard,
+        repeats=repeats,
+        required=required,
+        rcp_table=rcp_table,
+    )
+
+
+def run(
+    matrix: Matrix,
+    unfinished: Run,
+    *,
+    open_backend: OpenBackend,
+    progress: Progress,
+    rcp_table: RcpTable | None = None,
+) -> Run:
+    """Finish a run; whatever fails becomes the result of the cells that depend on it.
+
+    Args:
+        matrix: declares the cells' fixtures.
+        unfinished: what `begun` returned, or what is left of a run that stopped; results that it
+            has stay as they are.
         open_backend: opens a backend by name, or raises Unavailable.
         progress: is told about each cell.
         rcp_table: another processor's reciprocal estimate, for both sides of every cell.
 
     Returns:
-        One result per cell, in the order of `cells`. Ctrl-C ends the run early: `interrupted` is
-        set and everything computed is kept.
+        One result per cell, in the order of `unfinished`. Ctrl-C ends the run early: `interrupted`
+        is set and everything computed is kept.
+
+    Raises:
+        Changed: the run began under other circumstances.
     """
-    started, began, interrupted = datetime.now(UTC), perf_counter(), False
     backends = Backends(open_backend)
-    session = _Session(matrix, cells, backends, progress, rcp_table, required, started.date())
-    facts: dict[str, Facts] = {}
+    session = _Session(matrix, unfinished, backends, progress, rcp_table)
     try:
-        facts = _environment(matrix, cells)
+        progress.begins(session.state)
+        session.look_around()
         try:
-            backends.open(dict.fromkeys((*_used(cells), *required)))
+            session.open_backends()
             session.execute()
         finally:
             backends.close()
     except KeyboardInterrupt:
-        interrupted = True
-    return Run(
-        matrix=str(matrix.path),
-        selection=selection,
-        planned=planned,
-        results=session.all_results(),
-        references=tuple(session.references),
-        missing=backends.missing(required, _used(cells)),
-        notes=_notes(cells, rcp_table),
-        command=command,
-        environment={**facts, **backends.facts(cells), "fixtures": session.fixtures},
-        started=started.isoformat(timespec="seconds"),
-        seconds=perf_counter() - began,
-        interrupted=interrupted,
-    )
+        return replace(session.state(), interrupted=True)
+    return session.state()
 
 
 def _used(cells: Iterable[Cell]) -> tuple[str, ...]:
@@ -127,28 +171,67 @@ class _Session:
     def __init__(
         self,
         matrix: Matrix,
-        cells: tuple[Cell, ...],
+        unfinished: Run,
         backends: Backends,
         progress: Progress,
         rcp_table: RcpTable | None,
-        required: tuple[str, ...],
-        today: date,
     ) -> None:
         self._matrix = matrix
-        self._today = today
-        self._required = required
-        self._rcp_table = rcp_table
-        self._cells = cells
+        self._run = unfinished
+        self._cells = tuple(result.cell for result in unfinished.results)
         self._backends = backends
         self._progress = progress
-        self._results: dict[str, Result] = {}  # by cell id
-        self.references: list[ReferenceScores] = []
-        self.fixtures: dict[str, str] = {}
+        self._rcp_table = rcp_table
+        self._began, self._today = perf_counter(), datetime.now(UTC).date()
+        late = (Status.ERROR, UNFINISHED)
+        self._results = {  # by cell id
+            result.cell.id: result
+            for result in unfinished.results
+            if (result.status, result.reason) != late
+        }
+        self._references = {scores.of: scores for scores in unfinished.references}
+        self._facts: dict[str, Facts] = {}
+        self._fixtures = dict(unfinished.environment.get("fixtures", {}))
+
+    def state(self) -> Run:
+        """Return the run as far as it is."""
+        blank = (self._results.get(result.cell.id, result) for result in self._run.results)
+        facts = {**self._facts, **self._backends.facts(self._cells), "fixtures": self._fixtures}
+        return replace(
+            self._run,
+            results=tuple(blank),
+            references=tuple(self._references.values()),
+            missing=self._backends.missing(self._run.required, _used(self._cells)),
+            notes=(*_notes(self._cells, self._rcp_table), *self._run.notes),
+            environment={title: dict(section) for title, section in facts.items()},
+            seconds=self._run.seconds + perf_counter() - self._began,
+        )
+
+    def look_around(self) -> None:
+        """Collect the facts that do not come from backends and fixtures."""
+        self._facts = _environment(self._matrix, self._cells)
+        self._tell(self._facts)
+
+    def open_backends(self) -> None:
+        """Open all that the cells use or that are required."""
+        self._backends.open(dict.fromkeys((*_used(self._cells), *self._run.required)))
+        self._tell(self._backends.facts(self._cells))
+
+    def _tell(self, sections: Mapping[str, Facts]) -> None:
+        for title, facts in sections.items():
+            before = self._run.environment.get(title, facts)
+            if before != facts:
+                changed = [key for key in {**before, **facts} if before.get(key) != facts.get(key)]
+                message = f"{title}: {', '.join(changed)} changed since the run began; start anew"
+                raise Changed(message)
+            self._progress.knows(title, facts)
 
     def execute(self) -> None:
         """Give every cell its result."""
         to_run = []
         for cell in self._cells:
+            if cell.id in self._results:
+                continue
             trouble = self._before_running(cell)
             if trouble is None:
                 to_run.append(cell)
@@ -156,11 +239,6 @@ class _Session:
                 self._finish(trouble.result(cell))
         for name, cells in groupby(to_run, key=lambda cell: cell.fixture):
             self._run_fixture(name, list(cells))
-
-    def all_results(self) -> tuple[Result, ...]:
-        """Return one result per cell, in order; a cell without one was interrupted."""
-        unfinished = Trouble(Status.ERROR, UNFINISHED)
-        return tuple(self._results.get(cell.id) or unfinished.result(cell) for cell in self._cells)
 
     def _before_running(self, cell: Cell) -> Trouble | None:
         """Return why the cell cannot or need not run, if so."""
@@ -179,7 +257,7 @@ class _Session:
         if self._rcp_table is None:
             return None
         declined = registry.refusal(cell.candidate, *self._asked(cell))
-        status = Status.ERROR if cell.candidate in self._required else Status.SKIP
+        status = Status.ERROR if cell.candidate in self._run.required else Status.SKIP
         return Trouble(status, declined) if declined else None
 
     def _run_fixture(self, name: str, cells: list[Cell]) -> None:
@@ -190,12 +268,13 @@ class _Session:
         for cell in unfinished:
             self._finish(trouble.result(cell))
         if not unfinished:  # only closing it failed: what was compared stays as it is
-            self.fixtures[f"{name}: closing failed"] = trouble.reason
+            self._knows_fixture({f"{name}: closing failed": trouble.reason})
 
     def _run_groups(self, name: str, cells: list[Cell]) -> None:
         spec, root = self._matrix.fixtures[name], self._matrix.path.parent
         with open_fixture(name, spec, root) as clip:
-            self.fixtures |= {f"{name}.{side}": digest for side, digest in clip.sha256.items()}
+            digests = {f"{name}.{side}": digest for side, digest in clip.sha256.items()}
+            self._knows_fixture(digests)
             for _, group in groupby(cells, key=_GROUP):
                 self._run_group(list(group), clip)
 
@@ -216,7 +295,9 @@ class _Session:
     def _reference_scores(self, cell: Cell, clip: Clip) -> Scores:
         scores = self._compute(cell.reference, cell, clip)
         compare.require_structure("reference", scores, cell.frames, cell.outputs)
-        self.references.append(_recorded(cell, scores))
+        recorded = _recorded(cell, scores)
+        self._references[recorded.of] = recorded
+        self._progress.computed(recorded)
         return scores
 
     def _run_cell(self, cell: Cell, reference: _Reference, clip: Clip) -> Result:
@@ -263,13 +344,20 @@ class _Session:
         return comparison
 
     def _compute(self, backend: str, cell: Cell, clip: Clip) -> Scores:
-        return self._backends[backend].compute(*self._asked(cell), clip)
+        opened = self._backends[backend]
+        if isinstance(opened, Worker):
+            opened.timeout = cell.timeout
+        return opened.compute(*self._asked(cell), clip)
 
     def _asked(self, cell: Cell) -> tuple[Feature, Arithmetic, Options]:
         """Return what a cell asks of a backend, but for the clip."""
         feature = registry.features()[cell.feature]
         options = feature.options.model_validate(dict(cell.options))
         return feature, Arithmetic(cell.dialect, cell.conclusion, self._rcp_table), options
+
+    def _knows_fixture(self, facts: Facts) -> None:
+        self._fixtures |= facts
+        self._progress.knows("fixtures", facts)
 
     def _finish(self, result: Result) -> None:
         self._results[result.cell.id] = result

@@ -28,6 +28,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 from gate.model import Cell, ExitCode, Result
+from gate.runner import Progress
 from reports.wording import printable
 
 WIDE = 10_000  # columns
@@ -125,7 +126,7 @@ def section(title: str, facts: Mapping[str, str]) -> None:
         say(printable(f"  {name}: {value}"))
 
 
-class _Bar:
+class _Bar(Progress):
     """Draws the runner's progress."""
 
     def __init__(self, bars: Bars, task: TaskID) -> None:

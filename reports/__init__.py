@@ -1,1 +1,1 @@
-"""Writers of one immutable `gate.model.Run`: `junit`, `markdown`, `json` and `console`."""
+"""Writers of one immutable `gate.model.Run`: `junit`, `markdown`, `json`, `console`, `github`."""

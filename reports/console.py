@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -12,17 +11,21 @@ from rich.table import Table
 from rich.text import Text
 
 from gate.model import Status, counted, decimal
+from reports.marks import LOOKS, Kind, badness, look, of_kind
 from reports.wording import (
     by_candidate,
     by_guilty_axes,
     by_reason,
     cut,
     differing,
+    errors,
     one_line,
     printable,
     problems,
     shared_id,
+    spread,
     tally,
+    unfinished,
     unset_scores,
     with_status,
 )
@@ -42,15 +45,6 @@ DETAIL = 1_500  # characters of these lines
 NARROWEST = 60  # columns; below, a table folds its names into letters or loses its columns
 INDENT = "     "
 
-# Worst first, as within a cell of the table.
-MARKS = {
-    Status.FAIL: ("✗", "bold red"),
-    Status.ERROR: ("!", "bold magenta"),
-    Status.SKIP: ("-", "yellow"),
-    Status.KNOWN: ("≠", "cyan"),
-    Status.PASS: ("✓", "green"),
-}
-
 
 class _Grid(Table):
     """A table that is never narrower than it can be read."""
@@ -68,8 +62,9 @@ def table(run: Run) -> RenderableType:
     return Group(
         *_grids(run),
         *_known(run),
-        *_reasons(run, Status.SKIP),
-        *_reasons(run, Status.ERROR),
+        *_reasons(run, of_kind(run, Kind.SKIPPED)),
+        *_reasons(run, unfinished(run)),
+        *_reasons(run, errors(run)),
         *_failures(run),
         *(Text(one_line(problem.sentence), style="bold red") for problem in problems(run)),
         *(Text(f"Note: {one_line(note)}", style="bold yellow") for note in run.notes),
@@ -78,7 +73,7 @@ def table(run: Run) -> RenderableType:
 
 def _grids(run: Run) -> Iterator[RenderableType]:
     for (feature, candidate), results in by_candidate(run).items():
-        if all(result.status is Status.SKIP for result in results):
+        if all(look(result.status).kind is Kind.SKIPPED for result in results):
             continue  # the list of skips says it in one line
         for conclusion in dict.fromkeys(result.cell.conclusion for result in results):
             some = [result for result in results if result.cell.conclusion == conclusion]
@@ -87,7 +82,7 @@ def _grids(run: Run) -> Iterator[RenderableType]:
             yield _grid(f"{feature} on {candidate}{told}", some)
             yield ""
     if run.results:
-        legend = "  ".join(f"{mark} {status.value}" for status, (mark, _) in MARKS.items())
+        legend = "  ".join(f"{one.sign} {status.value}" for status, one in LOOKS.items())
         yield Text(f"{legend}  (with the number of option sets)", style="dim")
     sums = tally(list(run.results))
     if sums.nans or sums.unsets:
@@ -137,12 +132,11 @@ def _not_passed(rows: Mapping[str, Mapping[str, Counter[Status]]]) -> list[str]:
 
 
 def _entry(counts: Counter[Status]) -> Text:
-    pieces = [
-        (f"{mark} {counts[status]}", style)
-        for status, (mark, style) in MARKS.items()
-        if counts[status]
+    shown = [
+        (look(status), counts[status]) for status in sorted(counts, key=badness) if counts[status]
     ]
-    return Text("  ").join(Text(text, style=style) for text, style in pieces)
+    pieces = (Text(f"{one.sign} {number}", style=one.style) for one, number in shown)
+    return Text("  ").join(pieces)
 
 
 def _known(run: Run) -> Iterator[Text]:
@@ -152,17 +146,18 @@ def _known(run: Run) -> Iterator[Text]:
         yield _indented(f"{result.cell.id}: {differing(result)}" for result in results)
 
 
-def _reasons(run: Run, status: Status) -> Iterator[Text]:
+def _reasons(run: Run, results: list[Result]) -> Iterator[Text]:
     """Say every reason once, with the cells that share it."""
-    groups = by_reason(with_status(run, status))
-    for results in groups[:SHOWN]:
-        first = results[0]
-        yield _headline(status, f"{_names(results)}: {one_line(first.reason)}")
+    groups = by_reason(results)
+    for alike in groups[:SHOWN]:
+        first = alike[0]
+        yield _headline(first.status, f"{_names(alike)}: {one_line(first.reason)}")
         if first.detail:
             yield _indented(_end(first.detail))
-        if status is Status.ERROR:
+        if look(first.status).kind is Kind.ERROR:
             yield _indented([run.repeat_command(first.cell)])
-    yield from _more(len(groups) - SHOWN, f"more {status.value} reason")
+    if results:
+        yield from _more(len(groups) - SHOWN, f"more {results[0].status.value} reason")
 
 
 def _end(detail: str) -> list[str]:
@@ -180,16 +175,16 @@ def _names(results: list[Result]) -> str:
 def _failures(run: Run) -> Iterator[Text]:
     """Say where the failures are, then show some: of each group one, then of each another."""
     groups = by_guilty_axes(run)
-    failures = [result for turn in zip_longest(*groups) for result in turn if result is not None]
+    failures = spread(groups)
     if len(failures) > 1:
         yield Text()
         for results in groups[:SHOWN]:
             names = f"{counted(len(results), 'cell')} {printable(shared_id(results))}"
-            yield _line(Status.FAIL, names)
+            yield _line(results[0].status, names)
         yield from _more(len(groups) - SHOWN, "more failing group")
     for result in failures[:EXAMPLES]:
         sentence = one_line(result.reason)
-        yield _headline(Status.FAIL, f"{printable(result.cell.id)} {sentence}")
+        yield _headline(result.status, f"{printable(result.cell.id)} {sentence}")
         yield _indented([*_decimals(result), run.repeat_command(result.cell)])
     yield from _more(len(failures) - EXAMPLES, "more failing cell")
 
@@ -205,7 +200,7 @@ def _decimals(result: Result) -> Iterator[str]:
 
 
 def _line(status: Status, text: str) -> Text:
-    return Text.assemble((status.value, MARKS[status][1]), f" {text}")
+    return Text.assemble((status.value, look(status).style), f" {text}")
 
 
 def _headline(status: Status, text: str) -> Text:

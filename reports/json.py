@@ -10,35 +10,56 @@ from gate.model import Status, exact
 from reports.wording import unset_scores
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gate.model import Cell, Comparison, Mismatch, ReferenceScores, Result, Run
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def render(run: Run) -> str:
-    """Return the run as strict JSON.
+    """Return the run as strict JSON, with one line a cell.
 
     Two runs that differ only in times differ only under the keys `started`, `seconds` and
-    `reference_seconds`. Values are hex floats, or `UNSET`, `nan`, `inf`, `-inf`.
+    `reference_seconds`. Values are hex floats, or `UNSET`, `nan`, `inf`, `-inf`. Texts read back
+    as they are, but two surrogates side by side as the one character that they spell.
     """
-    document = {
+    facts = {
         "schema_version": SCHEMA_VERSION,
         "verdict": run.verdict,
         "exit_code": int(run.exit_code),
         "counts": _counts(run),
+        "id": run.id,
         "matrix": run.matrix,
         "selection": run.selection,
+        "planned": run.planned,
+        "required": run.required,
+        "rcp_table": run.rcp_table,
+        "command": run.command,
+        "shard": None if run.shard is None else asdict(run.shard),
+        "repeats": run.repeats,
         "missing": run.missing,
         "notes": run.notes,
         "interrupted": run.interrupted,
         "started": run.started,
         "seconds": run.seconds,
         "environment": {section: dict(facts) for section, facts in run.environment.items()},
-        "cells": [_result(result) for result in run.results],
-        "unset": [unset._asdict() for unset in unset_scores(run)],
-        "references": [_reference(reference) for reference in run.references],
     }
-    return json.dumps(document, allow_nan=False, indent=1) + "\n"
+    members = [f"{_dump(name)}: {_dump(value)}" for name, value in facts.items()]
+    members.append(_list("cells", map(result_entry, run.results)))
+    members.append(_list("unset", (unset._asdict() for unset in unset_scores(run))))
+    members.append(_list("references", map(reference_entry, run.references)))
+    return "{\n" + ",\n".join(members) + "\n}\n"
+
+
+def _list(name: str, entries: Iterable[object]) -> str:
+    lines = ",\n".join(map(_dump, entries))
+    return f"{_dump(name)}: [\n{lines}\n]"
+
+
+def _dump(value: object) -> str:
+    # Without an indent the encoder is C code: a large run is written in half the time.
+    return json.dumps(value, allow_nan=False)
 
 
 def _counts(run: Run) -> dict[str, int]:
@@ -51,7 +72,8 @@ def _counts(run: Run) -> dict[str, int]:
     }
 
 
-def _result(result: Result) -> dict[str, object]:
+def result_entry(result: Result) -> dict[str, object]:
+    """Return what the report says about a cell."""
     return {
         "id": result.cell.id,
         **_cell(result.cell),
@@ -94,6 +116,7 @@ def _mismatch(mismatch: Mismatch) -> dict[str, object]:
     }
 
 
-def _reference(reference: ReferenceScores) -> dict[str, object]:
+def reference_entry(reference: ReferenceScores) -> dict[str, object]:
+    """Return what the report says about a reference's scores."""
     values = {field.name: getattr(reference, field.name) for field in fields(reference)}
     return values | {"frames": [[exact(value) for value in frame] for frame in reference.frames]}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+from xml.etree import ElementTree as ET
 
-from junit_xml import TestCase, TestSuite, to_xml_report_string
+from junit_xml import TestCase, TestSuite
 
 from gate.model import (
     Status,
@@ -15,11 +17,13 @@ from gate.model import (
     place_of,
     steps_apart,
 )
+from reports.marks import Kind, badness, look
 from reports.wording import (
     cut,
     differing,
     group_of,
     one_line,
+    origin,
     printable,
     problems,
     unset_by_group,
@@ -27,101 +31,208 @@ from reports.wording import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from gate.model import Mismatch, Result, Run
     from reports.wording import Unset
 
 LIMIT = 30_000_000  # bytes; GitLab drops larger reports
-BODIES = (20_000, 2_000, 500)  # characters of one testcase's text, the first that fits LIMIT
+BODY = 20_000  # characters of one testcase's log, where there is room
 MISMATCHES = 50  # listed in one testcase
+LINE = 30  # characters of the shortest line about one
 FACT = 2_000  # characters of one property
+FACTS = 6  # the properties take at most this part of the limit
+GATE = 1_000  # bytes for the testcase that says how many others are left out
+INDENT = 16  # bytes of the line ends and the indentation of one testcase or property
+TOTALS = ("disabled", "errors", "failures", "tests", "time")
 
 
-def render(run: Run) -> str:
-    """Return the run as a JUnit document of less than 30 MB.
+class Form(NamedTuple):
+    """How much of a run a document shows.
+
+    Attributes:
+        text: characters of a testcase's reason and log; without any, it has no text at all.
+        passed: whether cells that passed have a text.
+        places: whether testcases point into the matrix.
+    """
+
+    text: int
+    passed: bool
+    places: bool
+
+
+# Each takes less room than the one above it.
+FORMS = (
+    Form(BODY, passed=True, places=True),
+    *(Form(text, passed=False, places=True) for text in (BODY, 5_000, 1_200, 300, 100, 0)),
+    Form(0, passed=False, places=False),
+)
+
+
+def render(run: Run, limit: int = LIMIT) -> str:
+    """Return the run as a JUnit document.
 
     Class names and names hold parts of the cell's id only, so that they stay the same from run to
-    run; the name is the whole id.
+    run; the name is the whole id. What finds no room goes in this order: texts of passed cells,
+    middles of reasons and logs, all texts, places. A property says what is gone. Then testcases
+    go, the worst last, which is an error of its own.
+
+    Args:
+        run: the run.
+        limit: bytes that the document has at most; not below 10 kB.
     """
-    for body in BODIES:
-        document = _document(run, body)
-        if len(document.encode()) < LIMIT:
-            break
-    return document
+    for form in FORMS:
+        if _least(run, form) > limit:
+            continue
+        cases = [*_gate_cases(run), *_cell_cases(run, run.results, form)]
+        document = _document(run, cases, form, limit)
+        if len(document) <= limit:
+            return document.decode()
+    return _document(run, _worst_cases(run, form, limit), form, limit).decode()
 
 
-def _document(run: Run, body: int) -> str:
-    unset = unset_by_group(run)
-    cases = _gate_cases(run)
-    cases += [_case(run, r, unset.get(group_of(r.cell), []), body) for r in run.results]
-    suite = TestSuite(
-        "parity-gate", cases, timestamp=printable(run.started), properties=_properties(run)
+def _least(run: Run, form: Form) -> int:
+    """Return bytes that a form certainly takes, so that no huge document is made in vain."""
+    texts = (
+        len(result.detail) + LINE * min(MISMATCHES, len(result.comparison.mismatches))
+        if result.comparison
+        else len(result.detail)
+        for result in run.results
+        if look(result.status).kind is not Kind.PASSED
     )
-    document: str = to_xml_report_string([suite], encoding="utf-8")
+    return sum(min(form.text, text) for text in texts)
+
+
+def _document(run: Run, cases: list[TestCase], form: Form, limit: int) -> bytes:
+    suite = TestSuite(
+        "parity-gate",
+        cases,
+        timestamp=one_line(run.started, 100),
+        properties=_properties(run, form, limit // FACTS),
+    ).build_xml_doc()
+    root = ET.Element("testsuites", {key: suite.attrib[key] for key in TOTALS})
+    root.append(suite)
+    ET.indent(root, " ")
+    document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return document
 
 
-def _properties(run: Run) -> dict[str, str]:
-    facts = {"verdict": run.verdict, "selection": " ".join(run.selection) or "whole matrix"}
+def _properties(run: Run, form: Form, limit: int) -> dict[str, str]:
+    """Return facts of at most `limit` bytes, and how many more there are."""
+    facts = {"verdict": run.verdict, **_cuts(form), **origin(run)}
+    facts["selection"] = " ".join(run.selection) or "whole matrix"
     facts |= {f"note {number}": note for number, note in enumerate(run.notes, 1)}
     known = with_status(run, Status.KNOWN)
     facts |= {f"known {r.cell.id}": f"{differing(r)}: {r.reason}" for r in known}
     for section, entries in run.environment.items():
         facts |= {f"{section}: {key}": value for key, value in entries.items()}
-    return {one_line(key): cut(printable(value), FACT) for key, value in facts.items()}
+    shown: dict[str, str] = {}
+    left = limit
+    for key, value in facts.items():
+        name, text = one_line(key), cut(printable(value), FACT)
+        left -= _bytes(ET.Element("property", name=name, value=text))
+        if left < 0:
+            return shown | {"more": f"{counted(len(facts) - len(shown), 'fact')}, in report.json"}
+        shown[name] = text
+    return shown
+
+
+def _bytes(element: ET.Element) -> int:
+    return len(ET.tostring(element, encoding="utf-8")) + INDENT
+
+
+def _cuts(form: Form) -> dict[str, str]:
+    gone = [
+        "" if form.passed else "no texts of passed cells",
+        f"reasons and logs of at most {form.text} characters" if form.text < BODY else "",
+        "" if form.places else "no lines of the matrix",
+    ]
+    told = ", ".join(filter(None, gone))
+    return {"cut": f"{told}; all of it is in report.json"} if told else {}
 
 
 def _gate_cases(run: Run) -> list[TestCase]:
     """Return one error for everything that reddens the exit code without a red cell."""
-    cases = []
-    for problem in problems(run):
-        case = TestCase(one_line(problem.name), "gate", file=printable(run.matrix))
-        sentence = one_line(problem.sentence)
-        case.add_error_info(sentence, sentence, "ERROR")
-        cases.append(case)
-    return cases
+    found = problems(run)
+    matrix = printable(run.matrix)
+    return [_gate_case(one_line(one.name), one_line(one.sentence), matrix) for one in found]
 
 
-def _case(run: Run, result: Result, unset: list[Unset], body: int) -> TestCase:
+def _gate_case(name: str, sentence: str, file: str | None = None) -> TestCase:
+    case = TestCase(name, "gate", file=file)
+    case.add_error_info(sentence, sentence, "ERROR")
+    return case
+
+
+def _cell_cases(run: Run, results: Iterable[Result], form: Form) -> Iterator[TestCase]:
+    unset = unset_by_group(run)
+    for result in results:
+        yield _case(run, result, unset.get(group_of(result.cell), []), form)
+
+
+def _worst_cases(run: Run, form: Form, limit: int) -> list[TestCase]:
+    """Return as many testcases as fit, the worst, and one that says how many do not."""
+    results = sorted(run.results, key=lambda result: badness(result.status))
+    everything = [*_gate_cases(run), *_cell_cases(run, results, form)]
+    left = limit - len(_document(run, [], form, limit)) - GATE
+    sizes = (_bytes(TestSuite("", [case]).build_xml_doc()[0]) for case in everything)
+    kept = sum(total <= left for total in accumulate(sizes))
+    sentence = (
+        f"{counted(len(everything) - kept, 'testcase')} of {len(everything)} found no room in "
+        f"{limit} bytes, the worst stay here; report.json has every cell"
+    )
+    return [_gate_case("report too large", sentence), *everything[:kept]]
+
+
+def _case(run: Run, result: Result, unset: list[Unset], form: Form) -> TestCase:
     cell = result.cell
     parts = (cell.feature, cell.arithmetic, cell.options_name, cell.fixture)
     case = TestCase(
         printable(cell.id),
         printable(".".join(parts)),
         elapsed_sec=result.seconds,
-        file=printable(run.matrix),
-        line=cell.line,
+        file=printable(run.matrix) if form.places else None,
+        line=cell.line if form.places else None,
     )
-    message, text = one_line(result.reason, min(body, 1000)), cut(_text(run, result, unset), body)
-    match result.status:
-        case Status.PASS | Status.KNOWN:
+    kind = look(result.status).kind
+    if kind is Kind.PASSED and not form.passed:
+        return case
+    # junit-xml drops an element without message and text, and the cell would look passed.
+    message, text = result.status.value, ""
+    if form.text:
+        message = one_line(result.reason, min(form.text, 1000))
+        text = printable(_text(run, result, unset, form.text))
+    match kind:
+        case Kind.PASSED:
             case.stdout = text
-        case Status.FAIL:
+        case Kind.FAILURE:
             case.add_failure_info(message, text, result.status.value)
-        case Status.SKIP:
+        case Kind.SKIPPED:
             case.add_skipped_info(message, text)
-        case _:  # a status that this writer does not know must not look green
+        case _:
             case.add_error_info(message, text, result.status.value)
     return case
 
 
-def _text(run: Run, result: Result, unset: list[Unset]) -> str:
+def _text(run: Run, result: Result, unset: list[Unset], limit: int) -> str:
     """Return everything essential once more: several consumers show the body only.
 
-    It is never empty, because junit-xml drops an element without message and body, and the cell
-    would look passed.
+    Reason and log have `limit` characters each; name, counts and command stay.
     """
     lines = [f"{result.status.value} {result.cell.id}"]
     if result.reason:
-        lines.append(result.reason)
+        lines.append(cut(result.reason, limit))
     if result.comparison is not None:
         nans, unsets = result.comparison.nans, result.comparison.unsets
         lines.append(f"{differing(result)}; in the reference: {nans} NaN, {unsets} UNSET")
         lines += [f"UNSET in the reference: {one.sentence}" for one in unset]
     lines.append(f"repeat: {run.repeat_command(result.cell)}")
-    lines += _listing(result)
+    listing = _listing(result)
     if result.detail:
-        lines += ["", result.detail]
-    return printable("\n".join(lines))
+        listing += ["", result.detail]
+    if listing:
+        lines.append(cut("\n".join(listing), limit))
+    return "\n".join(lines)
 
 
 def _listing(result: Result) -> list[str]:

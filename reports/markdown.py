@@ -2,144 +2,132 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
-from gate.model import (
-    ExitCode,
-    Status,
-    counted,
-    decimal,
-    exact,
-    mismatch_sentence,
-    steps_apart,
-)
+from gate.model import ExitCode, Status
 from reports import wording
-from reports.wording import printable
+from reports.fitting import Block, Choice, Section
+from reports.marks import Kind, look, of_kind
+from reports.page import Page
 
 if TYPE_CHECKING:
     from gate.model import Result, Run
+    from reports.fitting import Part
 
 LIMIT = 1_024 * 1_024  # bytes; GitHub drops a larger step summary whole
-TEXT = 4_000  # characters of one compiler log or traceback
-NAMED = 20  # cells named of a group that shares a reason
-SUMMARY = 300  # characters of a reason where it is folded
 SLOWEST = 5
+CLOSED = "\n</details>\n"
 COLUMNS = 60  # of a table; random cells would have one a cell, and every row one mark
-
-MARKS = {
-    Status.PASS: "✅",
-    Status.KNOWN: "🟡",
-    Status.FAIL: "❌",
-    Status.ERROR: "💥",
-    Status.SKIP: "⏭",
-}
-
-# A numeric character reference never acts as markup, neither in tables nor in HTML. Inside a word
-# an underscore is harmless, and names without references stay readable in the source.
-_MARKUP = re.compile(r"[\\`*\[\]|<>&~#\"$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-
-
-class Room(NamedTuple):
-    """How much a report shows: cells or groups a section, mismatches a cell, tables of marks."""
-
-    items: int
-    mismatches: int
-    tables: bool
-
-
-ROOMS = (Room(200, 20, True), Room(50, 5, True), Room(10, 5, True), Room(10, 5, False))  # noqa: FBT003 - columns named above
 
 
 class Grid(NamedTuple):
-    """One feature on one candidate: the shorter of fixtures and options goes across."""
+    """One feature on one candidate: the shorter of fixtures and options goes across.
+
+    Attributes:
+        down: what goes down.
+        columns: names across.
+        rows: arithmetic, name and marks of each.
+    """
 
     down: str
     columns: list[str]
     rows: list[tuple[str, str, list[str]]]
 
 
-def render(run: Run) -> str:
-    """Return the run as GitHub-flavoured markdown of less than 1024 KiB."""
-    template = _environment().get_template("report.md.j2")
-    for room in ROOMS:
-        text = template.render(
-            run=run,
-            room=room,
-            mark=_verdict_mark(run),
-            failures=wording.with_status(run, Status.FAIL),
-            known=wording.with_status(run, Status.KNOWN),
-            errors=wording.by_reason(wording.with_status(run, Status.ERROR)),
-            skips=wording.by_reason(wording.with_status(run, Status.SKIP)),
-            groups=wording.by_candidate(run),
-            unset=wording.unset_scores(run),
-            slowest=sorted(run.results, key=lambda result: -result.seconds)[:SLOWEST],
-        )
-        if len(text.encode()) < LIMIT:
-            break
-    return text
+def render(run: Run, limit: int = LIMIT) -> str:
+    """Return the run as GitHub-flavoured markdown.
+
+    Failures get most of the room; what finds none is counted by a sentence that names report.json.
+
+    Args:
+        run: the run.
+        limit: bytes that the text has at most; empty where not even the verdict fits.
+    """
+    page = Page(run)
+    lead = page.text("verdict", _verdict_mark(run))
+    return Section(lead, _sections(run, page), "more section", tail="").fill(limit)[0]
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        finalize=_escaped,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(
-        counted=counted, decimal=decimal, exact=exact, fenced=_fenced, narrow=_narrow
-    )
-    environment.globals.update(
-        COLUMNS=COLUMNS,
-        MARKS=MARKS,
-        NAMED=NAMED,
-        SUMMARY=SUMMARY,
-        Status=Status,
-        differing=wording.differing,
-        grid=_grid,
-        mismatch_sentence=mismatch_sentence,
-        one_line=wording.one_line,
-        problems=wording.problems,
-        shared_id=wording.shared_id,
-        reference_seconds=wording.reference_seconds,
-        steps_apart=steps_apart,
-        tally=wording.tally,
-    )
-    return environment
+def _sections(run: Run, page: Page) -> list[Section]:
+    """Return what the report consists of; failures weigh most."""
+    failures = page.detailed("failure", wording.spread(wording.by_guilty_axes(run)))
+    known = page.blocks("deviation", wording.with_status(run, Status.KNOWN))
+    tables = [_table(page, *group) for group in wording.by_candidate(run).items()]
+    sections = [
+        Section("", _remarks(run, page), "more note", weight=2),
+        Section(page.text("matrix"), tables, "more table", weight=3),
+        Section("### Failures\n\n", failures, "more failing cell", weight=8),
+        _reasons(page, "Errors", wording.errors(run), weight=4),
+        _reasons(page, "Not finished", wording.unfinished(run), weight=2),
+        Section(page.text("deviations"), known, "more known deviation", weight=2),
+        _reasons(page, "Skips", of_kind(run, Kind.SKIPPED), weight=2),
+        *_compared(run, page),
+        Section("### Environment\n", _facts(run, page), "more section", weight=2),
+    ]
+    return [section for section in sections if section.parts]
 
 
-def _escaped(value: object) -> Markup:
-    """Make every expression of the template plain text, unless it is markup already."""
-    if isinstance(value, Markup):
-        return value
-    text = _MARKUP.sub(lambda match: f"&#{ord(match[0])};", printable(str(value)))
-    return Markup(text.replace("\n", "<br>"))  # noqa: S704 - escaped on the line above
+def _remarks(run: Run, page: Page) -> list[Block]:
+    """Return what a reader must know first: troubles, notes, and which cells these are."""
+    troubles = [problem.sentence for problem in wording.problems(run)]
+    return [
+        *page.blocks("trouble", troubles),
+        *page.blocks("note", run.notes),
+        *page.blocks("part", [run] if run.selection else []),
+        *page.blocks("origin", wording.origin(run).items()),
+        *page.blocks("start", [run]),
+    ]
 
 
-def _narrow(name: str) -> Markup:
-    """Let a name break after its underscores, so that a column of marks stays narrow."""
-    return _escaped(name).replace("_", Markup("_<br>"))
+def _reasons(page: Page, title: str, results: list[Result], weight: int) -> Section:
+    """Return a section that says every reason once."""
+    groups = page.detailed("group", wording.by_reason(results))
+    return Section(f"### {title}\n\n", groups, "more reason", weight=weight)
 
 
-def _fenced(text: str, language: str = "text") -> Markup:
-    """Return a code block whose fence is longer than any run of backticks in the text."""
-    shown = wording.cut(printable(text), TEXT)
-    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return Markup(f"{fence}{language}\n{shown}\n{fence}")  # noqa: S704 - a fence holds any text
+def _table(page: Page, name: tuple[str, str], results: list[Result]) -> Part:
+    """Return the table of marks of one feature on one candidate."""
+    skipped = {look(result.status).kind for result in results} == {Kind.SKIPPED}
+    grid = _grid(results)
+    if skipped or len(grid.columns) > COLUMNS:
+        macro = "all_skipped" if skipped else "too_wide"
+        return Block((partial(page.text, macro, name, len(results)),))
+    references = dict.fromkeys(result.cell.reference for result in results)
+    lead = page.text("marks", name, list(references), grid)
+    worst = sorted(grid.rows, key=_passed)
+    plan, cut = (Section(lead, page.blocks("row", rows), "more row") for rows in (grid.rows, worst))
+    return Choice(plan, cut)
+
+
+def _passed(row: tuple[str, str, list[str]]) -> bool:
+    return set(row[2]) <= {"", look(Status.PASS).mark}
+
+
+def _compared(run: Run, page: Page) -> list[Section]:
+    """Return what was compared, what is UNSET, and what took longest."""
+    sums = page.blocks("sum", wording.by_candidate(run).items())
+    sums += page.blocks("reference", wording.reference_seconds(run).items())
+    unset = page.blocks("unset", wording.unset_scores(run))
+    by_time = sorted(run.results, key=lambda result: -result.seconds)
+    slowest = page.blocks("slow", [r for r in by_time[:SLOWEST] if r.seconds])
+    return [
+        Section(page.text("sums"), sums, "more row"),
+        Section(page.text("unsets"), unset, "more row"),
+        Section(page.text("slowest"), slowest, "more row"),
+    ]
+
+
+def _facts(run: Run, page: Page) -> list[Section]:
+    return [
+        Section(page.text("section", name), page.blocks("fact", facts.items()), "more fact", CLOSED)
+        for name, facts in run.environment.items()
+    ]
 
 
 def _verdict_mark(run: Run) -> str:
     marks = {ExitCode.OK: Status.PASS, ExitCode.FAIL: Status.FAIL}
-    return MARKS[marks.get(run.exit_code, Status.ERROR)]
+    return look(marks.get(run.exit_code, Status.ERROR)).mark
 
 
 def _grid(results: list[Result]) -> Grid:
@@ -151,7 +139,7 @@ def _grid(results: list[Result]) -> Grid:
     for result in results:
         cell = result.cell
         names = (cell.options_name, cell.fixture) if across else (cell.fixture, cell.options_name)
-        rows.setdefault((cell.arithmetic, names[0]), {})[names[1]] = MARKS[result.status]
+        rows.setdefault((cell.arithmetic, names[0]), {})[names[1]] = look(result.status).mark
     columns = list(fixtures if across else options)
     return Grid(
         "options" if across else "fixture",

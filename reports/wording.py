@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
+from itertools import combinations, zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from gate.model import Status, arithmetic_name, counted
+from gate.model import UNFINISHED, Status, arithmetic_name, counted
+from reports.marks import Kind, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _GROUP = attrgetter("feature", "dialect", "conclusion", "options_name", "fixture", "reference")
 _ID_PARTS = attrgetter("feature", "arithmetic", "options_name", "fixture", "candidate")
 _AXES = ("arithmetic", "options_name", "candidate")  # the table shows the fixtures
+_LATE = (Status.ERROR, UNFINISHED)
 Group: TypeAlias = tuple[str, ...]
 
 _NOT_PLAIN = re.compile(r"[^\t\n -~]+")
@@ -85,7 +87,8 @@ def problems(run: Run) -> list[Problem]:
         told = late if run.unfinished else "every cell had finished"
         found.append(Problem("interrupted", f"the run was interrupted; {told}"))
     elif not run.results:
-        found.append(Problem("no cells", _no_cells(run)))
+        # An empty shard proves nothing and leaves that to the others.
+        found += [] if run.shard and run.shard.selected else [Problem("no cells", _no_cells(run))]
     elif run.count(Status.SKIP) == len(run.results):
         found.append(Problem("all skipped", "every cell was skipped, so nothing was compared"))
     return found
@@ -98,9 +101,30 @@ def _no_cells(run: Run) -> str:
     return f"no cell of {run.matrix} was run:{chosen}; `parity-gate list` shows the ids"
 
 
+def origin(run: Run) -> dict[str, str]:
+    """Return which run this is, and of which cells."""
+    facts = {"run": run.id}
+    if run.shard:
+        shard, selected = run.shard, counted(run.shard.selected, "selected cell")
+        facts["shard"] = f"{shard.index} of {shard.count}, {len(shard.positions)} of {selected}"
+    if run.repeats:
+        facts["repeats cells of run"] = run.repeats
+    return facts
+
+
 def with_status(run: Run, status: Status) -> list[Result]:
     """Return the results with this status, in plan order."""
     return [result for result in run.results if result.status is status]
+
+
+def unfinished(run: Run) -> list[Result]:
+    """Return the cells that have no result yet, or never got one."""
+    return [r for r in run.results if (r.status, r.reason) == _LATE]
+
+
+def errors(run: Run) -> list[Result]:
+    """Return what could not be compared, but for cells that did not finish."""
+    return [r for r in of_kind(run, Kind.ERROR) if (r.status, r.reason) != _LATE]
 
 
 def by_reason(results: Iterable[Result]) -> list[list[Result]]:
@@ -123,9 +147,8 @@ def by_guilty_axes(run: Run) -> list[list[Result]]:
     A group spans all values of an axis only where each value that was compared has a failure, in
     whatever fixture; else the axis tells the cause, and its values stay apart.
     """
-    failures = with_status(run, Status.FAIL)
-    green = (*with_status(run, Status.PASS), *with_status(run, Status.KNOWN))
-    compared = [*green, *failures]
+    failures = of_kind(run, Kind.FAILURE)
+    compared = [*of_kind(run, Kind.PASSED), *failures]
     red = {_key(result, _AXES) for result in failures}
     groups: list[list[Result]] = []
     for axes in (axes for size in range(len(_AXES) + 1) for axes in combinations(_AXES, size)):
@@ -136,6 +159,11 @@ def by_guilty_axes(run: Run) -> list[list[Result]]:
         groups += [results for key, results in found.items() if key not in mixed]
         failures = [result for result in failures if _key(result, axes) in mixed]
     return sorted(groups, key=len, reverse=True)
+
+
+def spread(groups: Iterable[list[Result]]) -> list[Result]:
+    """Return of each group one, then of each another, so that every cause is among the first."""
+    return [result for turn in zip_longest(*groups) for result in turn if result is not None]
 
 
 def _key(result: Result, axes: tuple[str, ...]) -> tuple[str, ...]:

@@ -29,7 +29,15 @@ DRIVERS = {
     "imageio_ffmpeg": "backends/libvmaf.py",
     "pyopencl": "backends/opencl.py",
 }
-CLI = ("gate/cli.py", "gate/terminal.py", "gate/probe.py", "gate/survey.py")
+CLI = (
+    "gate/again.py",
+    "gate/arguments.py",
+    "gate/cli.py",
+    "gate/probe.py",
+    "gate/publish.py",
+    "gate/survey.py",
+    "gate/terminal.py",
+)
 
 Rule: TypeAlias = Callable[[str, str], list[str]]
 

@@ -28,7 +28,7 @@ DEVICES = [name for name in registry.backend_names() if name not in NO_DEVICES]
 
 def pytest_configure() -> None:
     """A requirement that names nothing, or a backend that does not import, must not pass."""
-    known = {*registry.backend_names(), "nvrtc", "g++", "clang++"}
+    known = {*registry.backend_names(), "nvrtc", "g++", "clang++", "check-jsonschema", "zizmor"}
     if not known.issuperset(REQUIRED):
         message = f"PARITY_GATE_REQUIRE={' '.join(REQUIRED)!r}; allowed: {', '.join(sorted(known))}"
         raise pytest.UsageError(message)

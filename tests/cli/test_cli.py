@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
@@ -16,10 +17,11 @@ from program import Outcome, started
 
 from backends import base, registry
 from backends.base import Clip, Scores, Unavailable
-from gate import cli, runner
+from gate import publish, runner, workers
+from gate.terminal import write_whole
 
 ROOT = Path(__file__).parents[2]
-REPORTS = ["junit.xml", "report.json", "report.md"]
+REPORTS = ["journal.jsonl", "junit.xml", "report.json", "report.md"]
 MATRIX = """
 version: 1
 fixtures:
@@ -120,7 +122,7 @@ def desk(
     desk.write(MATRIX)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "features", lambda: {"fake": FakeFeature()})
-    monkeypatch.setattr(registry, "open_backend", desk.open_backend)
+    monkeypatch.setattr(workers, "open_worker", desk.open_backend)
     return desk
 
 
@@ -129,8 +131,8 @@ def test_equal_scores_exit_0_with_three_reports_and_the_verdict_last(desk: Desk)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.verdict == "PASS: 2 cells, 2 PASS, 2 scores compared, 0 different"
     assert desk.reports() == REPORTS
-    assert all(f"wrote out/{name}" in outcome.out for name in REPORTS)
-    assert all("PASS" in (desk.folder / "out" / name).read_text() for name in REPORTS[1:])
+    assert all(f"wrote out/{name}" in outcome.out for name in REPORTS[1:])
+    assert all("PASS" in (desk.folder / "out" / name).read_text() for name in REPORTS[2:])
 
 
 def test_one_different_score_exits_1(desk: Desk) -> None:
@@ -244,15 +246,19 @@ def test_an_out_without_permission_exits_2_before_anything_runs(
 
 @pytest.mark.parametrize(("value", "code", "word"), [(0.5, 4, "PASS"), (0.75, 1, "FAIL")])
 def test_a_report_on_a_full_disk_is_told_and_the_rest_is_written(
-    desk: Desk, value: float, code: int, word: str
+    desk: Desk, value: float, code: int, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def full(path: Path, text: str) -> None:
+        if path.name == "report.md":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_whole(path, text)
+
+    monkeypatch.setattr("gate.publish.write_whole", full)
     desk.values["cuda"] = value
-    (desk.folder / "out").mkdir()
-    (desk.folder / "out/.report.md.part").symlink_to("/dev/full")
     outcome = desk("run", "m.yaml")
     assert (outcome.code, outcome.verdict.partition(":")[0]) == (code, word)
     assert "out/report.md cannot be written: No space left on device" in outcome.err
-    assert desk.reports() == ["junit.xml", "report.json"]
+    assert desk.reports() == ["journal.jsonl", "junit.xml", "report.json"]
 
 
 def test_a_report_that_cannot_even_be_started_is_told(desk: Desk) -> None:
@@ -265,9 +271,10 @@ def test_a_report_that_cannot_even_be_started_is_told(desk: Desk) -> None:
 def test_a_crash_of_a_report_writer_loses_no_other_report(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "REPORTS", {**cli.REPORTS, "junit.xml": lambda _: 1 / 0})
+    monkeypatch.setattr(publish, "REPORTS", {**publish.REPORTS, "junit.xml": lambda _: 1 / 0})
     outcome = desk("run", "m.yaml")
-    assert (outcome.code, desk.reports()) == (4, ["report.json", "report.md"])
+    assert outcome.code == 4
+    assert desk.reports() == ["journal.jsonl", "report.json", "report.md"]
     assert outcome.verdict.startswith("PASS")
     assert "Traceback" in outcome.err
     assert "out/junit.xml cannot be written: ZeroDivisionError: division by zero" in outcome.err

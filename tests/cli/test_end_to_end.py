@@ -13,14 +13,14 @@ import pytest
 from planting import CANDIDATE, Planted
 
 from backends import registry
-from gate import cli
+from gate import cli, workers
 
 if TYPE_CHECKING:
     from backends.base import Backend, Scores
 
 ROOT = Path(__file__).parents[2]
 SMOKE = ROOT / "matrices" / "smoke.yaml"
-TIMES = {"seconds", "reference_seconds", "started"}
+TIMES = {"id", "command", "seconds", "reference_seconds", "started"}  # and what names the run
 
 
 def without_times(value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -69,7 +69,7 @@ def test_a_planted_fault_exits_1_and_turns_its_testcases_red(
         backend = opened(name)
         return Planted(backend, "last bit", scores=last_bit) if name == CANDIDATE else backend
 
-    monkeypatch.setattr(registry, "open_backend", open_planted)
+    monkeypatch.setattr(workers, "open_worker", open_planted)
     cell = f"float_adm/ieee-single/default/noise_17x17_8/{CANDIDATE}"
     arguments = ["run", str(SMOKE), "--cell", cell, "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["parity-gate", *arguments])

@@ -14,14 +14,14 @@ import pytest
 from planting import Planted
 from program import Outcome, started
 
-from backends import registry
 from backends.base import Unavailable
 from backends.cpu import Cpu
+from gate import workers
 
 if TYPE_CHECKING:
     from backends.base import Backend, Scores
 
-REPORTS = {"junit.xml", "report.json", "report.md"}
+REPORTS = {"journal.jsonl", "junit.xml", "report.json", "report.md"}
 FUZZ = ("fuzz", "--cells", "6", "--candidate", "opencl:pocl")
 
 
@@ -61,7 +61,7 @@ def desk(
 ) -> Desk:
     desk = Desk(capsys)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "open_backend", desk.open_backend)
+    monkeypatch.setattr(workers, "open_worker", desk.open_backend)
     return desk
 
 

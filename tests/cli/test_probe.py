@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from gate.model import Run
+
     Program = Callable[..., Outcome]
 
 SMOKE = str(Path(__file__).parents[2] / "matrices" / "smoke.yaml")
@@ -163,8 +165,8 @@ def test_a_replayed_run_is_repeated_with_its_table(
 ) -> None:
     told: list[str] = []
 
-    def run(*_: object, command: str, **__: object) -> None:
-        told.append(command)
+    def run(_: object, begun: Run, **__: object) -> None:
+        told.append(begun.command)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner, "run", run)

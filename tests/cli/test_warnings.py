@@ -9,9 +9,8 @@ from typing import NoReturn
 
 import pytest
 
-from backends import registry
 from backends.base import Unavailable
-from gate import cli
+from gate import cli, workers
 
 MATRIX = """\
 version: 1
@@ -36,7 +35,7 @@ def _without_backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise Unavailable(message)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "open_backend", absent)
+    monkeypatch.setattr(workers, "open_worker", absent)
     Path("m.yaml").write_text(MATRIX, "utf-8")
 
 

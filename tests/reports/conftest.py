@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from gate.model import (
+    UNFINISHED,
     Cell,
     Comparison,
     Mismatch,
@@ -66,7 +67,7 @@ AGREES = "agrees although d.yaml:3 lists it; narrow or delete the entry"
 MISSING = "opencl:nvidia: no platform 'NVIDIA CUDA' on this machine"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def build_cell() -> BuildCell:
     """Return a function that builds a cell; every field can be replaced by name."""
     return _cell
@@ -122,16 +123,22 @@ def broken() -> Result:
 
 
 @pytest.fixture
+def unfinished() -> Result:
+    return Result(_cell("late"), Status.ERROR, UNFINISHED)
+
+
+@pytest.fixture
 def skipped() -> Result:
     return Result(_cell(candidate="opencl:intel"), Status.SKIP, "opencl:intel: no such platform")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def build_run() -> BuildRun:
     """Return a function that builds a run of some results; every field can be replaced by name."""
 
     def build(*results: Result, **others: object) -> Run:
         run = Run(
+            id="0123456789abcdef",
             matrix="matrices/pr.yaml",
             selection=(),
             planned=len(results),

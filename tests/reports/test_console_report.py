@@ -138,6 +138,29 @@ def test_error_shows_the_end_of_its_detail_and_how_to_repeat_it(
     ]
 
 
+def test_cells_that_did_not_finish_stand_apart_from_errors(
+    build_run: BuildRun, unfinished: Result, broken: Result
+) -> None:
+    other = replace(unfinished, cell=replace(unfinished.cell, fixture="later"))
+    calm = replace(broken, reason="csf does not compile", detail="")
+    lines = _print(build_run(unfinished, calm, other)).splitlines()
+    shared = "float_adm/rcpss-double/egl_1.2/*/cuda"
+    assert [line for line in lines if line.startswith("ERROR ")] == [
+        f"ERROR 2 cells {shared}: not finished",
+        f"ERROR {calm.cell.id}: csf does not compile",
+    ]
+
+
+@pytest.mark.parametrize(("number", "told"), [(19, 0), (20, 0), (21, 1)])
+def test_long_list_of_reasons_says_how_many_more(
+    number: int, told: int, build_run: BuildRun, broken: Result
+) -> None:
+    results = (replace(broken, reason=f"reason {n}", detail="") for n in range(number))
+    text = _print(build_run(*results))
+    assert text.count(": reason ") == min(number, 20)
+    assert text.count("and 1 more ERROR reason, in report.json") == told
+
+
 def test_long_line_of_a_detail_is_cut(build_run: BuildRun, broken: Result) -> None:
     text = _print(build_run(replace(broken, reason="reason", detail="x" * 1600)))
     assert text.count("x" * 500) == 3
@@ -317,12 +340,6 @@ def test_missing_interrupted_and_empty_are_told(build_run: BuildRun, passed: Res
     )
     assert "the run was interrupted" in _print(build_run(passed, interrupted=True))
     assert "no cell of matrices/pr.yaml was run" in _print(build_run())
-
-
-def test_every_status_has_its_own_mark() -> None:
-    marks = [mark for mark, _ in console.MARKS.values()]
-    assert set(console.MARKS) == set(Status)
-    assert len(set(marks)) == len(Status)
 
 
 def test_of_very_many_fixtures_those_that_only_passed_share_a_row(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gate.model import Cell, Comparison, Deviation, Mismatch, Result, Run, Status
+from gate.model import Cell, Comparison, Deviation, Mismatch, Result, Run, Shard, Status
 from reports import json as json_report
 
 BuildCell = Callable[..., Cell]
@@ -33,7 +33,7 @@ def _without_times(value: object) -> object:
 
 def test_document_holds_verdict_and_counts(run: Run) -> None:
     document = _document(run)
-    assert document["schema_version"] == 1
+    assert document["schema_version"] == 2
     assert document["verdict"] == run.verdict
     assert document["exit_code"] == 1
     assert document["counts"] == {
@@ -145,6 +145,27 @@ def test_conclusions_references_and_notes_are_kept(
     assert (reference["conclusion"], reference["reference"]) == ("netflix", "cpu")
     assert document["notes"] == ["a table is replayed"]
     assert document["verdict"].endswith(", a table is replayed")
+
+
+def test_document_holds_every_field_of_a_run(build_run: BuildRun, failed: Result) -> None:
+    shard = Shard(2, 3, (4,), selected=9)
+    document = _document(build_run(failed, shard=shard, repeats="abc", required=("cuda",)))
+    derived = {"schema_version", "verdict", "exit_code", "counts", "unset"}
+    names = {field.name for field in fields(Run)} - {"results"} | {"cells"}
+    assert document.keys() == names | derived
+    assert document["id"] == "0123456789abcdef"
+    assert document["command"] == "parity-gate run matrices/pr.yaml"
+    assert document["shard"] == {"index": 2, "count": 3, "positions": [4], "selected": 9}
+    assert (document["repeats"], document["required"]) == ("abc", ["cuda"])
+    assert _document(build_run(failed))["shard"] is None
+
+
+def test_each_cell_and_each_reference_is_one_line(run: Run) -> None:
+    lines = json_report.render(run).splitlines()
+    for result in run.results:
+        (line,) = (line for line in lines if line.startswith(f'{{"id": "{result.cell.id}"'))
+        assert json.loads(line.removesuffix(","))["status"] == result.status.value
+    assert sum(line.startswith('{"feature": ') and '"frames": [[' in line for line in lines) == 1
 
 
 def test_cell_without_comparison_holds_null(run: Run) -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain, combinations, product
+from typing import NamedTuple
 
 import pytest
 
-from gate.model import Cell, ExitCode, Result, Run, Status
+from gate.model import Cell, ExitCode, Result, Run, Shard, Status
 from reports import junit
 
 BuildCell = Callable[..., Cell]
@@ -32,6 +34,83 @@ def _only(case: ET.Element) -> ET.Element:
 
 def _cases(run: Run) -> dict[str, ET.Element]:
     return {case.attrib["name"]: case for case in _suite(run).iter("testcase")}
+
+
+class Shape(NamedTuple):
+    """What JUnit consumers read of an element.
+
+    Attributes:
+        required: attributes that must be there.
+        allowed: attributes that may be there too.
+        children: how often each may be there, at least and at most.
+    """
+
+    required: set[str]
+    allowed: set[str]
+    children: dict[str, tuple[int, float]]
+
+
+OUTCOMES = dict.fromkeys(("failure", "error", "skipped", "system-out"), (0, 1.0))
+TOTALS = {"tests", "failures", "errors", "disabled", "time"}
+SCHEMA = {
+    "testsuites": Shape(TOTALS, set(), {"testsuite": (1, 1)}),
+    "testsuite": Shape(
+        {*TOTALS, "name", "skipped", "timestamp"},
+        set(),
+        {"properties": (1, 1), "testcase": (0, math.inf)},
+    ),
+    "properties": Shape(set(), set(), {"property": (1, math.inf)}),
+    "property": Shape({"name", "value"}, set(), {}),
+    "testcase": Shape({"name", "classname"}, {"time", "file", "line"}, OUTCOMES),
+    "failure": Shape({"type", "message"}, set(), {}),
+    "error": Shape({"type", "message"}, set(), {}),
+    "skipped": Shape({"type", "message"}, set(), {}),
+    "system-out": Shape(set(), set(), {}),
+}
+
+
+def check_structure(element: ET.Element) -> None:
+    """Hold an element and all within it against SCHEMA."""
+    required, allowed, children = SCHEMA[element.tag]
+    assert required <= element.attrib.keys() <= required | allowed, element.attrib
+    tags = [child.tag for child in element]
+    assert set(tags) <= set(children), tags
+    for tag, (least, most) in children.items():
+        assert least <= tags.count(tag) <= most, tags
+    for key in element.attrib.keys() & {"tests", "failures", "errors", "skipped", "line"}:
+        assert element.attrib[key].isdecimal()
+    for key in element.attrib.keys() & {"time"}:
+        assert float(element.attrib[key]) >= 0
+    if children:
+        assert not (element.text or "").strip()
+    for child in element:
+        assert not (child.tail or "").strip()
+        check_structure(child)
+
+
+def test_document_has_the_structure_that_consumers_read(build_run: BuildRun, run: Run) -> None:
+    shard = Shard(1, 2, (0, 1, 2, 3, 4), selected=9)
+    whole = replace(run, missing=("cuda: no driver",), notes=("note",), shard=shard, repeats="abc")
+    for limit in (junit.LIMIT, 10_000, 5_000, 3_500):
+        for part in (whole, build_run()):
+            check_structure(ET.fromstring(junit.render(part, limit)))  # noqa: S314 - our own document
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("<system-out>", "<system-out kind='x'>"),
+        ("classname=", "class="),
+        ("<properties>", "<properties>text"),
+        ('tests="5"', 'tests="five"'),
+        ("<failure type=", "<failure kind="),
+    ],
+)
+def test_check_of_the_structure_sees_another_structure(old: str, new: str, run: Run) -> None:
+    document = junit.render(run)
+    assert old in document
+    with pytest.raises(AssertionError):
+        check_structure(ET.fromstring(document.replace(old, new)))  # noqa: S314 - our own document
 
 
 def test_each_status_has_its_own_element(run: Run) -> None:
@@ -167,6 +246,18 @@ def test_environment_is_in_the_properties(run: Run) -> None:
     assert properties["verdict"] == run.verdict
 
 
+def test_properties_say_which_run_it_is(build_run: BuildRun, passed: Result) -> None:
+    def told(run: Run) -> dict[str, str]:
+        return {p.attrib["name"]: p.attrib["value"] for p in _suite(run).iter("property")}
+
+    shard = Shard(2, 8, (4,), selected=31)
+    properties = told(build_run(passed, shard=shard, repeats="abc"))
+    assert properties["run"] == "0123456789abcdef"
+    assert properties["shard"] == "2 of 8, 1 of 31 selected cells"
+    assert properties["repeats cells of run"] == "abc"
+    assert not {"shard", "repeats cells of run", "cut"} & told(build_run(passed)).keys()
+
+
 def test_notes_are_in_the_properties_under_names_that_stay(build_run: BuildRun) -> None:
     suite = _suite(build_run(notes=("table of <another>", "fallback\x1b")))
     properties = {p.attrib["name"]: p.attrib["value"] for p in suite.iter("property")}
@@ -225,12 +316,16 @@ def test_cell_without_any_text_does_not_look_passed(
     assert _only(case).tag == {"FAIL": "failure", "ERROR": "error", "SKIP": "skipped"}[status]
 
 
+SHARDS = (Shard(8, 8, (), selected=7), Shard(8, 8, (), selected=0))
+
+
 def test_document_is_red_exactly_where_the_exit_code_is(build_run: BuildRun, run: Run) -> None:
     subsets = chain.from_iterable(combinations(run.results, n) for n in range(6))
     for results in subsets:
         for missing in ((), ("cuda: no driver",)):
-            for interrupted in (False, True):
-                part = build_run(*results, missing=missing, interrupted=interrupted)
+            for interrupted, shard in product((False, True), (None, *SHARDS)):
+                stopped = {"missing": missing, "interrupted": interrupted, "shard": shard}
+                part = build_run(*results, **stopped)
                 suite = _suite(part)
                 red = int(suite.attrib["errors"]) + int(suite.attrib["failures"])
                 assert (red > 0) == (part.exit_code is not ExitCode.OK), part.verdict

@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
-from gate.model import Cell, Result, Run, Status
+from gate.model import Cell, Result, Run, Shard, Status
 from reports import markdown
+from reports.marks import look
 
 BuildCell = Callable[..., Cell]
 BuildRun = Callable[..., Run]
@@ -110,15 +111,15 @@ def test_each_candidate_has_its_table(build_run: BuildRun, build_cell: BuildCell
     names = ("cuda", "opencl:pocl")
     results = [Result(build_cell(candidate=name), Status.PASS) for name in names]
     text = markdown.render(build_run(*results))
-    assert "**float_adm on cuda** against cpu" in text
-    assert "**float_adm on opencl:pocl** against cpu" in text
+    assert "<strong>float_adm on cuda</strong> against cpu" in text
+    assert "<strong>float_adm on opencl:pocl</strong> against cpu" in text
 
 
 def test_skipped_candidate_is_one_line_with_its_reason(
     build_run: BuildRun, passed: Result, skipped: Result
 ) -> None:
     text = markdown.render(build_run(passed, skipped))
-    assert "**float_adm on opencl:intel**: ⏭ all 1 cell skipped, reasons below" in text
+    assert "<strong>float_adm on opencl:intel</strong>: ⏭ all 1 cell skipped, reasons below" in text
     assert f"⏭ <code>{skipped.cell.id}</code>: opencl:intel: no such platform" in text
 
 
@@ -245,7 +246,7 @@ def test_fence_is_longer_than_any_in_the_log(build_run: BuildRun, broken: Result
 
 
 def test_errors_with_one_reason_are_told_once(build_run: BuildRun, build_cell: BuildCell) -> None:
-    cells = [build_cell(f"f{number}") for number in range(markdown.NAMED + 2)]
+    cells = [build_cell(f"f{number}") for number in range(22)]
     run = build_run(*(Result(cell, Status.ERROR, "no kernel", "log") for cell in cells))
     text = markdown.render(run)
     assert "💥 22 cells <code>float_adm/rcpss-double/egl_1.2/&#42;/cuda</code>: no kernel" in text
@@ -267,17 +268,83 @@ def test_long_listing_says_how_many_are_listed(
     assert f"{lead}{told}.\n" in text
 
 
-def test_listing_that_was_shortened_for_room_says_so(build_run: BuildRun, failed: Result) -> None:
+@pytest.mark.parametrize(
+    ("limit", "shortened", "bare"),
+    [(1_000_000, False, False), (65_535, True, False), (25_000, True, True)],
+)
+def test_listing_that_was_shortened_for_room_says_so(
+    limit: int, build_run: BuildRun, failed: Result, *, shortened: bool, bare: bool
+) -> None:
     assert failed.comparison is not None
-    twice = failed.comparison.mismatches * 2
-    comparison = replace(failed.comparison, different=len(twice), mismatches=twice)
+    mismatches = failed.comparison.mismatches * 2
+    comparison = replace(failed.comparison, different=8, mismatches=mismatches)
     many = replace(failed, comparison=comparison, detail="x" * 4_000)
-    cells = (replace(failed.cell, fixture=f"f{n}") for n in range(300))
-    text = markdown.render(build_run(*(replace(many, cell=cell) for cell in cells)))
-    rows = text.count("| adm2 | <code>") + text.count("| aim | <code>")
-    rows += text.count("| adm3 | <code>") + text.count("| adm_scale0 | <code>")
-    listed = text.count("; the first 5 are listed here, all of them in report.json.")
-    assert rows == 5 * listed == 5 * 50
+    cells = [replace(failed.cell, fixture=f"f{number}") for number in range(20)]
+    text = markdown.render(build_run(*(replace(many, cell=cell) for cell in cells)), limit)
+    first = text.count("; the first 5 are listed here, all of them in report.json.")
+    none = text.count(" by at most 6.0e-08; all of them in report.json.")
+    rows = sum(text.count(f"| {mismatch.score} | <code>") for mismatch in mismatches[:4])
+    assert (first > 0, none > 0) == (shortened, bare)
+    assert text.count("<summary>❌ ") == 20
+    assert rows == 5 * first + 8 * (20 - first - none)
+    assert none == text.count("More about it is in report.json.")
+
+
+@pytest.mark.parametrize(("number", "told"), [(199, 0), (200, 0), (201, 1)])
+def test_long_list_of_failures_says_how_many_more(
+    number: int, told: int, build_run: BuildRun, failed: Result
+) -> None:
+    cells = (replace(failed.cell, fixture=f"f{n}") for n in range(number))
+    text = markdown.render(build_run(*(replace(failed, cell=cell) for cell in cells)))
+    assert text.count("<summary>❌ ") == min(number, 200)
+    assert text.count("\n1 more failing cell, in report.json\n") == told
+
+
+def test_every_cause_is_among_the_first_failures(
+    build_run: BuildRun, build_cell: BuildCell, failed: Result, passed: Result
+) -> None:
+    cells = [build_cell(f"f{n}", options_name=name) for name in ("a", "b", "green") for n in (0, 1)]
+    red = [replace(failed, cell=cell) for cell in cells[:4]]
+    text = markdown.render(build_run(*red, *(replace(passed, cell=cell) for cell in cells[4:])))
+    order = [text.index(f"❌ <code>{red[index].cell.id}<") for index in (0, 2, 1, 3)]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize(("number", "told"), [(199, 0), (200, 0), (201, 1)])
+def test_table_without_room_for_all_rows_shows_those_that_did_not_pass_first(
+    number: int, told: int, build_run: BuildRun, build_cell: BuildCell
+) -> None:
+    statuses = [Status.PASS] * (number - 1) + [Status.KNOWN]
+    results = [Result(build_cell(f"f{n}"), status) for n, status in enumerate(statuses)]
+    text = markdown.render(build_run(*results))
+    rows = [row for row in Page(text).rows if row[0] == "rcpss-double"]
+    assert len(rows) == min(number, 200)
+    assert rows[0 if told else -1] == ["rcpss-double", f"f{number - 1}", "🟡"]
+    assert text.count("\n1 more row, in report.json\n") == told
+
+
+def test_cells_that_did_not_finish_are_a_group_of_their_own(
+    build_run: BuildRun, unfinished: Result, broken: Result
+) -> None:
+    cells = [replace(unfinished.cell, fixture=f"f{n}") for n in range(3)]
+    late = [replace(unfinished, cell=cell) for cell in cells]
+    text = markdown.render(build_run(*late, broken))
+    errors, _, others = text.partition("### Not finished\n")
+    shared = "float_adm/rcpss-double/egl_1.2/&#42;/cuda"
+    assert f"<summary>💥 3 cells <code>{shared}</code>: not finished</summary>" in others
+    assert errors.count("<summary>💥 ") == 1
+    assert "### Not finished" not in markdown.render(build_run(broken))
+
+
+def test_report_says_which_run_it_is(build_run: BuildRun, passed: Result) -> None:
+    text = markdown.render(build_run(passed))
+    assert "- run <code>0123456789abcdef</code>\n" in text
+    assert "- shard" not in text
+    assert "- repeats" not in text
+    shard = Shard(2, 8, (4,), selected=31)
+    text = markdown.render(build_run(passed, shard=shard, repeats="abc"))
+    assert "- shard <code>2 of 8, 1 of 31 selected cells</code>\n" in text
+    assert "- repeats cells of run <code>abc</code>\n" in text
 
 
 def test_compared_counts_nan_and_unset(build_run: BuildRun, passed: Result) -> None:
@@ -372,10 +439,5 @@ def test_report_of_many_red_cells_fits_a_step_summary(
     )
     text = markdown.render(build_run(*results))
     assert len(text.encode()) < 1024 * 1024
-    assert markdown.MARKS[status] + " |" in text or status is Status.SKIP
+    assert look(status).mark + " |" in text or status is Status.SKIP
     assert "in report.json" in text
-
-
-def test_every_status_has_a_mark() -> None:
-    assert set(markdown.MARKS) == set(Status)
-    assert len(set(markdown.MARKS.values())) == len(Status)

@@ -7,7 +7,16 @@ from itertools import product
 
 import pytest
 
-from gate.model import UNFINISHED, Cell, Result, Run, Status, failure_sentence, mismatch_sentence
+from gate.model import (
+    UNFINISHED,
+    Cell,
+    Result,
+    Run,
+    Shard,
+    Status,
+    failure_sentence,
+    mismatch_sentence,
+)
 from reports import wording
 
 BuildCell = Callable[..., Cell]
@@ -92,6 +101,24 @@ def test_interrupted_run_says_how_many_cells_did_not_finish(
     ):
         (problem,) = wording.problems(build_run(passed, broken, *results, interrupted=True))
         assert problem.sentence == f"the run was interrupted; {told}"
+
+
+def test_empty_shard_is_no_problem_unless_the_selection_is_empty(
+    build_run: BuildRun, skipped: Result
+) -> None:
+    assert wording.problems(build_run(shard=Shard(8, 8, (), selected=7))) == []
+    (problem,) = wording.problems(build_run(shard=Shard(8, 8, (), selected=0)))
+    assert problem.name == "no cells"
+    (problem,) = wording.problems(build_run(skipped, shard=Shard(7, 8, (6,), selected=7)))
+    assert problem.name == "all skipped"
+
+
+def test_cells_that_did_not_finish_are_no_errors_with_another_reason(
+    build_run: BuildRun, unfinished: Result, broken: Result, skipped: Result
+) -> None:
+    run = build_run(unfinished, broken, replace(skipped, reason=UNFINISHED))
+    assert wording.unfinished(run) == [unfinished]
+    assert wording.errors(run) == [broken]
 
 
 def test_one_differing_score_has_no_plural(failed: Result) -> None:

@@ -5,17 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from gate.model import UNFINISHED, Cell, Comparison, ExitCode, Result, Run, Status, counted
+from gate.model import UNFINISHED, Comparison, ExitCode, Result, Run, Status, counted
 
-BuildCell = Callable[..., Cell]
 BuildRun = Callable[..., Run]
 
 MISSING = ("cuda: no driver",)
-
-
-@pytest.fixture
-def unfinished(build_cell: BuildCell) -> Result:
-    return Result(build_cell("late"), Status.ERROR, UNFINISHED)
 
 
 @pytest.mark.parametrize(

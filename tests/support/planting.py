@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from backends.base import Arithmetic, Backend, Clip, Feature, Options, Scores
     from gate.matrix import Matrix
-    from gate.model import Cell, Result, Run
+    from gate.model import Cell, Run
 
 PR = Path(__file__).parents[2] / "matrices" / "pr.yaml"
 CANDIDATE = "opencl:pocl"
@@ -58,27 +58,14 @@ class Planted:
         """Leave the shared inner backend open."""
 
 
-class Quiet:
-    """Progress that nobody watches."""
-
-    def starts(self, cell: Cell) -> None:
-        """Ignore it."""
-
-    def done(self, result: Result) -> None:
-        """Ignore it."""
-
-
 def run_cells(loaded: Matrix, cells: tuple[Cell, ...], candidate: Backend) -> Run:
     """Run cells for real; every backend but the reference is `candidate`."""
+    command = f"parity-gate run {loaded.path}"
     return runner.run(
         loaded,
-        cells,
-        selection=(),
-        planned=len(cells),
-        required=(),
-        command=f"parity-gate run {loaded.path}",
+        runner.begun(loaded, cells, planned=len(cells), command=command),
         open_backend=lambda name: Cpu() if name == "cpu" else candidate,
-        progress=Quiet(),
+        progress=runner.Progress(),
     )
 
 

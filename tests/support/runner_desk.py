@@ -60,7 +60,7 @@ class FakeBackend:
         self.told(f"close {self.name}")
 
 
-class Desk:
+class Desk(runner.Progress):
     """A matrix, a feature, two fixtures; what is in `errors` happens at its place."""
 
     name = "fake"
@@ -119,16 +119,15 @@ class Desk:
             warnings=self.warnings,
             deviations=self.deviations,
         )
-        return runner.run(
+        blank = runner.begun(
             matrix,
             cells,
             selection=("fake/*",),
             planned=9,
             required=required,
             command="parity-gate run m.yaml",
-            open_backend=self.open_backend,
-            progress=self,
         )
+        return runner.run(matrix, blank, open_backend=self.open_backend, progress=self)
 
 
 def make_cell(

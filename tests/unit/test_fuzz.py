@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planting import CANDIDATE, Quiet, run_cells
+from planting import CANDIDATE, run_cells
 
 from backends.base import Arithmetic, Backend, Clip, Feature, Options, Scores, Unavailable
 from backends.cpu import Cpu
@@ -71,13 +71,9 @@ def fuzzed(wrong: Callable[[Clip, Options], bool]) -> Fuzzed:
     with Kept(open_backend) as backends:
         run = runner.run(
             drawn,
-            cells,
-            selection=(),
-            planned=len(cells),
-            required=(),
-            command="parity-gate fuzz",
+            runner.begun(drawn, cells, planned=len(cells), command="parity-gate fuzz"),
             open_backend=backends,
-            progress=Quiet(),
+            progress=runner.Progress(),
         )
         run, reproducers = reproduce(run, SEED, backends, lambda name: f"run {name}")
     return Fuzzed(run, reproducers, candidate, opened)

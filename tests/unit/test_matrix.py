@@ -46,9 +46,10 @@ OPTIONS = ", ".join(FEATURE.options.model_fields)
 DIALECTS = ", ".join(FEATURE.dialects)
 CONCLUSIONS = ", ".join(base.CONCLUSIONS)
 PRODUCT_KEYS = (
-    "feature, reference, candidates, dialects, conclusions, options, fixtures, exclude, skip"
+    "feature, reference, timeout, candidates, dialects, conclusions, options, fixtures, "
+    "exclude, skip"
 )
-CELL_KEYS = "feature, reference, candidate, dialect, conclusion, options, fixture"
+CELL_KEYS = "feature, reference, timeout, candidate, dialect, conclusion, options, fixture"
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,198 @@
+"""Commands that begin with what a run has written: report, merge, rerun, and `run --resume`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, NamedTuple, NoReturn, TypeVar
+
+import typer
+
+from backends import reciprocal
+from gate import merge, record, rerun, runner
+from gate.arguments import (
+    CellOption,
+    OutOption,
+    RequireOption,
+    TableOption,
+    load_matrix,
+    replayed,
+    require_known,
+    run_command,
+)
+from gate.model import ExitCode, counted
+from gate.publish import FILES, finish, prepare, publish
+from gate.record import Unreadable
+from gate.rerun import NotRepeatable, Reported
+from gate.terminal import one_interrupt, say, stop
+
+DirArgument = Annotated[Path, typer.Argument(metavar="DIR", help="folder of the run's reports")]
+ShardsArgument = Annotated[
+    list[Path], typer.Argument(metavar="DIR...", help="folder of the reports of every shard")
+]
+ReportArgument = Annotated[
+    Path, typer.Argument(metavar="REPORT", help="report.json or junit.xml of any run")
+]
+FailedOption = Annotated[bool, typer.Option("--failed", help="only cells that are red in REPORT")]
+DryOption = Annotated[bool, typer.Option("--dry-run", help="print the cells and run nothing")]
+FileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--matrix",
+        metavar="MATRIX",
+        help="the report's matrix file; by default the one here that has the same sha256",
+    ),
+]
+T = TypeVar("T")
+HERE = ("*.yaml", "matrices/*.yaml")  # where a report's matrix is looked for
+
+
+def render_report(out: DirArgument) -> None:
+    """Write the reports of a run that was stopped in DIR, with all that its journal has."""
+    run = _read(partial(record.recovered, out))
+    raise typer.Exit(publish(run, out))
+
+
+def merge_shards(shards: ShardsArgument, out: OutOption = Path("out")) -> None:
+    """Write the reports of the whole run that the shards in DIR... are parts of.
+
+    Refuses shards that are missing, there twice, or of another run.
+    """
+    runs = [(str(folder), _read(partial(record.recovered, folder))) for folder in shards]
+    if out.resolve() in [folder.resolve() for folder in shards]:
+        stop(ExitCode.USAGE, f"--out '{out}' holds a shard's own reports; name another folder")
+    try:
+        whole = merge.merge(runs)
+    except merge.NotMergeable as error:
+        stop(ExitCode.USAGE, "\n".join(error.problems))
+    prepare(out, *FILES)
+    raise typer.Exit(publish(whole, out))
+
+
+def rerun_cells(
+    report: ReportArgument,
+    *,
+    failed: FailedOption = False,
+    cell: CellOption = None,
+    dry_run: DryOption = False,
+    matrix: FileOption = None,
+    require: RequireOption = None,
+    rcp_table: TableOption = None,
+    out: OutOption = Path("out/rerun"),
+) -> None:
+    """Run cells of REPORT again, as its run did; the result is marked as a part of the whole."""
+    with one_interrupt() as ignore_interrupts:
+        required = tuple(require or ())
+        require_known("--require", required)
+        read = _read(partial(_reported, report))
+        path = matrix or _found(read, report)
+        named = rcp_table or _shipped(read.rcp_table)
+        table = replayed(named)
+        declared, cells, _ = load_matrix(path, None)
+        try:
+            chosen = rerun.selected(read.cells, cells, failed=failed, globs=tuple(cell or ()))
+        except NotRepeatable as error:
+            stop(error.exit_code, f"{report}: {error}")
+        if dry_run:
+            say("\n".join(one.id for one in chosen))
+            say(f"{counted(len(chosen), 'cell')} of {path}", err=True)
+            raise typer.Exit
+        prepare(out, *FILES)
+        begun = runner.begun(
+            declared,
+            chosen,
+            planned=len(cells),
+            command=run_command(path, out, named),
+            selection=tuple(cell or ()),
+            required=required,
+            rcp_table=named or "",
+            repeats=read.id,
+        )
+        raise typer.Exit(finish(declared, begun, out, table, ignore_interrupts))
+
+
+def resume(out: Path, ignore_interrupts: Callable[[], None]) -> ExitCode:
+    """Finish the run whose reports and journal are in a folder."""
+    run = replace(_read(partial(record.recovered, out)), interrupted=False)
+    if not Path(run.matrix).is_file():
+        stop(ExitCode.USAGE, f"--resume: {run.matrix} of this run is no file here; start anew")
+    declared, cells, _ = load_matrix(Path(run.matrix), None)
+    known = {cell.id: cell for cell in cells}
+    changed = [one.cell.id for one in run.results if known.get(one.cell.id) != one.cell]
+    if changed:
+        _changed(f"{run.matrix}: cell {changed[0]} changed since the run began; start anew")
+    try:
+        return finish(declared, run, out, replayed(run.rcp_table or None), ignore_interrupts)
+    except runner.Changed as error:
+        _changed(str(error))
+
+
+def _changed(sentence: str) -> NoReturn:
+    stop(ExitCode.USAGE, f"--resume: {sentence}")
+
+
+def _read(read: Callable[[], T]) -> T:
+    """Return what `read` returns; what cannot be read ends the program."""
+    try:
+        return read()
+    except Unreadable as error:
+        stop(ExitCode.USAGE, str(error))
+
+
+class _Report(NamedTuple):
+    """What a rerun takes from a report: ids and hashes, never a path or a command.
+
+    Attributes:
+        id: of the run, or the file's name where it does not tell.
+        cells: what it says of each cell.
+        matrix: sha256 of the matrix file; empty where it does not tell.
+        rcp_table: the replayed table, as the run's command line named it.
+    """
+
+    id: str
+    cells: list[Reported]
+    matrix: str = ""
+    rcp_table: str = ""
+
+
+def _reported(path: Path) -> _Report:
+    """Read a report.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    if path.suffix == ".xml":
+        try:
+            with path.open("rb") as file:
+                return _Report(path.name, rerun.of_junit(file.read(rerun.LARGEST + 1)))
+        except OSError as error:
+            message = f"{path}: {error.strerror}; name a junit.xml of parity-gate"
+            raise Unreadable(message) from error
+        except ValueError as error:
+            message = f"{path}: {error}"
+            raise Unreadable(message) from error
+    run = record.load(path / record.NAME if path.is_dir() else path)
+    digest = run.environment.get("matrix", {}).get("sha256", "")
+    return _Report(run.id, rerun.of_run(run), digest, run.rcp_table)
+
+
+def _found(read: _Report, report: Path) -> Path:
+    """Return the matrix file here that a report is of."""
+    here = [path for glob in HERE for path in sorted(Path().glob(glob))]
+    same = [path for path in here if sha256(path.read_bytes()).hexdigest() == read.matrix]
+    if not same:
+        told = f"the matrix of sha256 {read.matrix}" if read.matrix else "its matrix"
+        sentence = f"{report}: {told} is none of {' and '.join(HERE)} here; name it with --matrix"
+        stop(ExitCode.USAGE, sentence)
+    return same[0]
+
+
+def _shipped(table: str) -> str | None:
+    """Return the name of a shipped table; a report may name a file, which is not taken from it."""
+    if table and table not in reciprocal.shipped():
+        sentence = f"the run replayed the table {table!r}; name its file with --rcp-table"
+        stop(ExitCode.USAGE, sentence)
+    return table or None

@@ -1,0 +1,143 @@
+"""Reads back what a run has written: report.json, and the journal beside it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from gate import journal
+from gate.model import UNSET, Cell, ReferenceScores, Result, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+NAME = "report.json"
+VERSION = 2
+LARGEST = 1 << 30  # bytes
+
+_RUN = TypeAdapter(Run)
+_RESULT = TypeAdapter(Result)
+_REFERENCE = TypeAdapter(ReferenceScores)
+_CELL = [field.name for field in fields(Cell)]
+_DERIVED = ("schema_version", "verdict", "exit_code", "counts", "unset")
+
+
+class Unreadable(Exception):  # noqa: N818 - reads as what happened
+    """A report or journal cannot be used; the text is one sentence."""
+
+
+def load(path: Path) -> Run:
+    """Read report.json.
+
+    Raises:
+        Unreadable: it is missing, larger than 1 GiB, or no report of this program's version.
+    """
+    try:
+        if path.stat().st_size > LARGEST:
+            message = f"{path}: larger than {LARGEST >> 30} GiB, so it is no report"
+            raise Unreadable(message)
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        message = f"{path}: {error.strerror}; name a report.json of parity-gate"
+        raise Unreadable(message) from error
+    except ValueError as error:  # RecursionError is for those who write such files
+        message = f"{path}: it is no JSON ({error}); name a report.json of parity-gate"
+        raise Unreadable(message) from error
+    if not isinstance(document, dict) or document.get("schema_version") != VERSION:
+        message = f"{path}: it is no report of schema_version {VERSION}; run the matrix again"
+        raise Unreadable(message)
+    return _checked(path, lambda: _run(document))
+
+
+def recovered(folder: Path) -> Run:
+    """Return a run as its reports and its journal have it.
+
+    Raises:
+        Unreadable: one of them cannot be used.
+    """
+    run = load(folder / NAME)
+    path = folder / journal.NAME
+    try:
+        entries = journal.entries(path, run.id)
+    except ValueError as error:
+        raise Unreadable(str(error)) from error
+    return _checked(path, lambda: _with(run, entries))
+
+
+def _checked(path: Path, read: Callable[[], Run]) -> Run:
+    try:
+        return read()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        message = f"{path}: {where or 'document'}: {first['msg']}; it is no report of parity-gate"
+        raise Unreadable(message) from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        message = f"{path}: {type(error).__name__} {error}; it is no report of parity-gate"
+        raise Unreadable(message) from error
+
+
+def _run(document: dict[str, Any]) -> Run:
+    for name in _DERIVED:
+        del document[name]
+    results = [_result(entry) for entry in document.pop("cells")]
+    references = [_reference(entry) for entry in document.pop("references")]
+    blank: Run = _RUN.validate_python({**document, "results": (), "references": ()})
+    return replace(blank, results=tuple(results), references=tuple(references))
+
+
+def _result(entry: dict[str, Any]) -> Result:
+    name = entry.pop("id")
+    cell = {field: entry.pop(field) for field in _CELL}
+    for mismatch in (entry["comparison"] or {"mismatches": []})["mismatches"]:
+        for side in ("reference", "candidate"):
+            mismatch[side] = _value(mismatch[side])
+    result: Result = _RESULT.validate_python({"cell": cell, **entry})
+    if result.cell.id != name:
+        message = f"cell {name!r} says of itself that it is {result.cell.id!r}"
+        raise ValueError(message)
+    return result
+
+
+def _reference(entry: dict[str, Any]) -> ReferenceScores:
+    frames = [[_value(value) for value in frame] for frame in entry.pop("frames")]
+    found: ReferenceScores = _REFERENCE.validate_python({**entry, "frames": frames})
+    return found
+
+
+def _value(text: str) -> float | None:
+    """Return a score that `exact` of model.py wrote."""
+    if text == "UNSET":
+        return UNSET
+    return math.nan if text == "nan" else float.fromhex(text)
+
+
+def _with(run: Run, entries: Iterable[dict[str, Any]]) -> Run:
+    """Return a run with what its journal has beyond its report."""
+    results = {result.cell.id: result for result in run.results}
+    references = {scores.of: scores for scores in run.references}
+    environment = {title: dict(facts) for title, facts in run.environment.items()}
+    for entry in entries:
+        if "cell" in entry:
+            result = _result(entry["cell"])
+            if result.cell.id not in results:
+                message = f"cell {result.cell.id!r} is not in the report"
+                raise ValueError(message)
+            results[result.cell.id] = result
+        elif "reference" in entry:
+            scores = _reference(entry["reference"])
+            references[scores.of] = scores
+        else:
+            for title, facts in entry["environment"].items():
+                environment.setdefault(title, {}).update(facts)
+    return replace(
+        run,
+        results=tuple(results.values()),
+        references=tuple(references.values()),
+        environment=environment,
+    )

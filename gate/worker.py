@@ -1,0 +1,166 @@
+"""The process of one backend: opens it, then computes what its gate asks for, cell after cell.
+
+Messages are JSON, each followed by the arrays that it announces. While it computes, the worker asks
+for the frames that it needs; the fixture itself stays with the gate.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import functools
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from backends import registry
+from backends.base import Arithmetic, Scores, Unavailable
+from backends.reciprocal import RcpTable
+from gate.opening import Trouble, attempt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from backends.base import Backend, Luma
+    from gate.opening import OpenBackend
+
+    Arrays = Sequence[NDArray[Any]]
+
+PR_SET_PDEATHSIG = 1  # Source: prctl(2)
+
+
+def send(connection: Connection, message: dict[str, Any], arrays: Arrays = ()) -> None:
+    """Send a message and its arrays."""
+    kinds = [(array.dtype.str, array.shape) for array in arrays]
+    connection.send_bytes(json.dumps({**message, "arrays": kinds}).encode())
+    for array in arrays:
+        connection.send_bytes(np.ascontiguousarray(array).data.cast("B"))
+
+
+def receive(connection: Connection) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """Wait for a message and its arrays.
+
+    Raises:
+        EOFError: the other side is gone.
+    """
+    message: dict[str, Any] = json.loads(connection.recv_bytes())
+    arrays = [
+        np.frombuffer(connection.recv_bytes(), dtype).reshape(shape)
+        for dtype, shape in message.pop("arrays")
+    ]
+    return message, arrays
+
+
+@dataclass(frozen=True, slots=True)
+class _Clip:
+    """A clip whose frames the gate has."""
+
+    width: int
+    height: int
+    bit_depth: int
+    frames: int
+    connection: Connection
+
+    def read(self, first: int, count: int) -> tuple[Luma, Luma]:
+        """Return frames as `Clip.read` promises."""
+        send(self.connection, {"read": [first, count]})
+        _, (ref, dist) = receive(self.connection)
+        return ref, dist
+
+
+def serve(connection: Connection, name: str, open_backend: OpenBackend) -> None:
+    """Open a backend and compute until the gate has no more cells."""
+    opened = attempt(partial(_opened, open_backend, name))
+    if isinstance(opened, Trouble):
+        _report(connection, opened)
+    elif isinstance(opened, Unavailable):
+        send(connection, {"unavailable": str(opened)})
+    else:
+        send(connection, {"name": opened.name, "facts": dict(opened.facts())})
+        while (asked := receive(connection))[0]:
+            _answer(connection, opened, *asked)
+        closed = attempt(opened.close)
+        if isinstance(closed, Trouble):
+            _report(connection, closed)
+        else:
+            send(connection, {"closed": True})
+
+
+def _opened(open_backend: OpenBackend, name: str) -> Backend | Unavailable:
+    try:
+        return open_backend(name)
+    except Unavailable as error:
+        return error
+
+
+def _answer(
+    connection: Connection, backend: Backend, asked: dict[str, Any], arrays: Arrays
+) -> None:
+    found = attempt(partial(_computed, connection, backend, asked, arrays))
+    if isinstance(found, Trouble):
+        _report(connection, found)
+    else:
+        send(connection, {"names": found.names}, [found.values, found.unset])
+
+
+def _computed(
+    connection: Connection, backend: Backend, asked: dict[str, Any], arrays: Arrays
+) -> Scores:
+    feature = registry.features()[asked["feature"]]
+    table = _table(asked["table"], arrays[0].tobytes()) if arrays else None
+    arithmetic = Arithmetic(asked["dialect"], asked["conclusion"], table)
+    options = feature.options.model_validate(asked["options"])
+    width, height, bit_depth, frames = asked["clip"]
+    clip = _Clip(width, height, bit_depth, frames, connection)
+    return backend.compute(feature, arithmetic, options, clip)
+
+
+@functools.cache
+def _table(name: str, bits: bytes) -> RcpTable:
+    return RcpTable(name, np.frombuffer(bits, np.uint32))
+
+
+def _report(connection: Connection, trouble: Trouble) -> None:
+    told = {
+        "status": trouble.status.value,
+        "reason": trouble.reason,
+        "detail": trouble.detail,
+        "unexpected": trouble.unexpected,
+    }
+    refused = trouble.refused
+    if refused is None:
+        send(connection, {"trouble": told})
+    else:
+        send(connection, {"trouble": told, "names": refused.names}, [refused.values, refused.unset])
+
+
+def die_with(parent: int) -> None:
+    """End this process when its parent ends, however that ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before it could be watched
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(open_backend: OpenBackend = registry.open_backend) -> None:
+    """Serve the gate that started this process; arguments: backend, descriptor, gate's pid."""
+    name, descriptor, parent = sys.argv[1:]
+    die_with(int(parent))
+    faulthandler.enable()
+    with Connection(int(descriptor)) as connection:
+        try:
+            serve(connection, name, open_backend)
+        except (BrokenPipeError, EOFError):
+            sys.exit("the gate is gone")
+
+
+if __name__ == "__main__":
+    main()

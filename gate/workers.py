@@ -1,0 +1,261 @@
+"""Backends in processes of their own, which may crash or hang without taking the gate along."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from multiprocessing.connection import Pipe
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from backends.base import Scores, Unavailable
+from gate.model import Status
+from gate.opening import Reported, Trouble
+from gate.worker import receive, send
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from backends.base import Arithmetic, Clip, Feature, Options
+
+    Arrays = Sequence[NDArray[Any]]
+    Answer = tuple[dict[str, Any], list[NDArray[Any]]]
+
+PROGRAM = ("-m", "gate.worker")
+OPENING = 300.0  # seconds to open a backend: to start, compile a probe and run it
+CLOSING = 30.0  # seconds
+TOLD = 4_000  # characters of what a worker that crashed printed last
+
+
+def open_worker(name: str) -> Worker:
+    """Open a backend by name in a process of its own.
+
+    Raises:
+        Unavailable: it is not on this machine.
+        Reported: the worker could not open it, crashed or hung.
+    """
+    return Worker(name)
+
+
+class Worker:
+    """A backend whose process is started again after it has crashed or hung.
+
+    Attributes:
+        name: the backend's own.
+        timeout: seconds that a cell may take.
+    """
+
+    def __init__(self, asked: str, program: Sequence[str] = PROGRAM) -> None:
+        """Start the process and let it open the backend.
+
+        Raises:
+            Unavailable: the backend is not on this machine.
+            Reported: the worker could not open it, crashed or hung.
+        """
+        self._asked = asked
+        self._program = program
+        self.timeout = OPENING
+        self._process: _Process | None = None
+        self._lost: Trouble | None = None
+        self.name, self._facts = self._start()
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the backend's."""
+        return self._facts
+
+    def compute(
+        self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
+    ) -> Scores:
+        """Compute every score of every frame in the worker.
+
+        Raises:
+            Reported: why there are none, the worker's own end among the reasons.
+        """
+        asked = {
+            "feature": feature.name,
+            "dialect": arithmetic.dialect,
+            "conclusion": arithmetic.conclusion,
+            "options": options.model_dump(exclude_unset=True),
+            "clip": [clip.width, clip.height, clip.bit_depth, clip.frames],
+        }
+        table = arithmetic.rcp_table
+        asked["table"] = table.name if table else ""
+        process = self._running()
+        try:
+            process.ask(asked, [table.bits] if table else [])
+            answer, arrays = process.wait("computing", self.timeout, clip)
+        except BaseException:
+            self._end()
+            raise
+        return self._scores(answer, arrays)
+
+    def close(self) -> None:
+        """Let the backend close and its process end.
+
+        Raises:
+            Reported: it did not close.
+        """
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+    def _scores(self, answer: dict[str, Any], arrays: list[NDArray[Any]]) -> Scores:
+        scores = Scores(tuple(answer["names"]), *arrays) if arrays else None
+        if "trouble" in answer:
+            told = answer["trouble"]
+            if told["unexpected"]:  # who knows what state it left
+                self._end()
+            raise Reported(_trouble(told, scores))
+        assert scores is not None  # noqa: S101 - what `_answer` of worker.py sends otherwise
+        return scores
+
+    def _running(self) -> _Process:
+        if self._lost is not None:
+            raise Reported(self._lost)
+        if self._process is None:
+            self._restart()
+        assert self._process is not None  # noqa: S101 - for mypy
+        return self._process
+
+    def _restart(self) -> None:
+        """Start again; a backend that does not come back as it was costs every later cell."""
+        try:
+            name, facts = self._start()
+        except Unavailable as error:
+            self._lost = Trouble(Status.ERROR, f"{self.name} did not come back: {error}")
+        except Reported as error:
+            reason = f"{self.name} did not come back: {error.trouble.reason}"
+            self._lost = Trouble(Status.ERROR, reason, error.trouble.detail)
+        else:
+            if (name, facts) != (self.name, self._facts):
+                reason = f"{self.name} came back as another one: {facts}, before {self._facts}"
+                self._lost = Trouble(Status.ERROR, reason)
+        if self._lost is not None:
+            self._end()
+            raise Reported(self._lost)
+
+    def _start(self) -> tuple[str, dict[str, str]]:
+        self._process = _Process(self._asked, self._program)
+        try:
+            hello, _ = self._process.wait("opening", OPENING)
+        except BaseException:
+            self._end()
+            raise
+        if "name" in hello:
+            return hello["name"], hello["facts"]
+        self._end()
+        if "unavailable" in hello:
+            raise Unavailable(hello["unavailable"])
+        raise Reported(_trouble(hello["trouble"]))
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+
+class _Process:
+    """One process, with a folder of its own for temporary files."""
+
+    def __init__(self, backend: str, program: Sequence[str]) -> None:
+        self._backend = backend
+        self._folder = TemporaryDirectory(prefix="parity-gate-worker-", ignore_cleanup_errors=True)
+        self._printed = Path(self._folder.name) / "printed"
+        self._connection, theirs = Pipe()
+        # The worker imports what the gate does, wherever it runs.
+        paths = os.pathsep.join(path for path in sys.path if path)
+        environment = {**os.environ, "TMPDIR": self._folder.name, "PYTHONPATH": paths}
+        with self._printed.open("wb") as printed, theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - no shell, and only the gate's words
+                [sys.executable, "-P", *program, backend, str(theirs.fileno()), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=printed,
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                start_new_session=True,  # the gate alone takes a terminal's signals
+            )
+
+    def ask(self, message: dict[str, Any], arrays: Arrays = ()) -> None:
+        """Send a message.
+
+        Raises:
+            Reported: the process is gone.
+        """
+        try:
+            send(self._connection, message, arrays)
+        except OSError:
+            raise Reported(self._ended()) from None
+
+    def wait(self, doing: str, seconds: float, clip: Clip | None = None) -> Answer:
+        """Return the next answer; meanwhile the worker may read frames of `clip`.
+
+        Raises:
+            Reported: the process ended, or took longer.
+        """
+        until = monotonic() + seconds
+        while True:
+            try:
+                if not self._connection.poll(max(0, until - monotonic())):
+                    break
+                answer, arrays = receive(self._connection)
+            except (EOFError, OSError):
+                raise Reported(self._ended()) from None
+            if clip is None or "read" not in answer:
+                return answer, arrays
+            self.ask({}, clip.read(*answer["read"]))
+        reason = f"{self._backend} was {doing} for more than {seconds:g} s; its process was killed"
+        raise Reported(Trouble(Status.ERROR, reason, self._last_words()))
+
+    def close(self) -> None:
+        """Let the backend close, and show what it printed.
+
+        Raises:
+            Reported: it did not close.
+        """
+        try:
+            self.ask({})
+            answer, _ = self.wait("closing", CLOSING)
+            if "trouble" in answer:
+                raise Reported(_trouble(answer["trouble"]))
+            sys.stderr.write(self._last_words())
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process and what it started, and remove its temporary files."""
+        with suppress(ProcessLookupError):  # all of them have ended
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._connection.close()
+        self._folder.cleanup()
+
+    def _ended(self) -> Trouble:
+        """Return how a process that hung up ended."""
+        try:
+            code = self._process.wait(CLOSING)
+        except subprocess.TimeoutExpired:
+            how = "hung up and did not end"
+        else:
+            how = f"ended with exit code {code}"
+            if code < 0:
+                how = f"was ended by signal {-code} ({signal.Signals(-code).name})"
+        reason = f"the process of {self._backend} {how}"
+        return Trouble(Status.ERROR, reason, self._last_words())
+
+    def _last_words(self) -> str:
+        """Return the end of what the process printed."""
+        with self._printed.open("rb") as printed:
+            printed.seek(max(0, self._printed.stat().st_size - TOLD))
+            return printed.read().decode("utf-8", "replace")
+
+
+def _trouble(told: dict[str, Any], refused: Scores | None = None) -> Trouble:
+    return Trouble(Status(told["status"]), told["reason"], told["detail"], refused)

@@ -1,0 +1,228 @@
+"""A run that is killed, or whose disk is full, has lost nothing that it had finished."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import json
+import os
+import random
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+import quick_gate
+from program import Outcome, started
+
+from gate import journal, record, workers
+from gate.model import Run, Status
+
+ROOT = Path(__file__).parents[2]
+SMOKE = ROOT / "matrices" / "smoke.yaml"
+CELLS = 117
+Gate: TypeAlias = Callable[..., Outcome]
+ARGUMENTS = ("run", str(SMOKE), "--cell", "*/opencl:pocl")
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, quick_gate.__file__, *arguments]
+
+
+@pytest.fixture
+def gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Gate:
+    """Return the program, run in this process in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(workers, "open_worker", quick_gate.open_quickly)
+    return functools.partial(started, capsys)
+
+
+def timeless(run: Run) -> Run:
+    results = tuple(replace(r, seconds=0, reference_seconds=0) for r in run.results)
+    return replace(run, id="", started="", seconds=0, command="", results=results)
+
+
+def lines(out: Path) -> int:
+    path = out / journal.NAME
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def finished(out: Path) -> set[str]:
+    """Return the ids of the cells whose results are whole in the journal."""
+    found = (json.loads(line) for line in (out / journal.NAME).read_bytes().split(b"\n")[:-1])
+    return {entry["cell"]["id"] for entry in found if "cell" in entry}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that nothing stopped."""
+    folder = tmp_path_factory.mktemp("whole")
+    subprocess.run(command(*ARGUMENTS), cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    return record.load(folder / "out" / record.NAME)
+
+
+def killed_after(folder: Path, wanted: int) -> Path:
+    """Kill the gate when its journal has so many lines; return the folder of its reports."""
+    out = folder / "out"
+    with subprocess.Popen(
+        command(*ARGUMENTS), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as started:
+        while lines(out) < wanted and started.poll() is None:
+            pass
+        started.kill()
+    return out
+
+
+# The journal has 12 lines about the environment and one for each fixture, reference and cell.
+MOMENTS = sorted(random.Random(1).sample(range(1, 240), 20))  # noqa: S311 - no secret
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_after_a_kill_the_reports_are_whole_and_no_finished_cell_is_lost(
+    moment: int, tmp_path: Path, whole: Run, gate: Gate
+) -> None:
+    out = killed_after(tmp_path, moment)
+    root = ET.fromstring((out / "junit.xml").read_text("utf-8"))  # noqa: S314 - our own document
+    ids = [result.cell.id for result in whole.results]
+    assert [case.get("name") for case in root.iter("testcase")] == ids
+    assert (out / "report.md").read_text("utf-8").endswith("\n")
+    assert [result.cell.id for result in record.load(out / record.NAME).results] == ids
+    kept = finished(out)
+    run = record.recovered(out)
+    assert {r.cell.id for r in run.results if r.status is Status.PASS} == kept
+    assert run.unfinished == CELLS - len(kept)
+    assert gate("report", "out").code == (4 if run.unfinished else 0)
+    assert record.load(out / record.NAME) == run
+    assert gate("run", "--resume", "out").code == 0
+    again = record.load(out / record.NAME)
+    assert again.id == run.id
+    assert timeless(again) == timeless(whole)
+    assert {r.cell.id: r.seconds for r in run.results if r.cell.id in kept}.items() <= {
+        r.cell.id: r.seconds for r in again.results
+    }.items()  # what was finished did not run again
+
+
+def test_before_the_first_cell_every_cell_is_an_error_in_every_report(tmp_path: Path) -> None:
+    out = killed_after(tmp_path, 1)
+    root = ET.fromstring((out / "junit.xml").read_text("utf-8"))  # noqa: S314 - our own document
+    assert sum(case.find("error") is not None for case in root.iter("testcase")) == CELLS
+    assert f"{CELLS} did not finish" in (out / "report.md").read_text("utf-8")
+    assert json.loads((out / record.NAME).read_text("utf-8"))["exit_code"] == 4
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Path:
+    """Return the folder of the reports of a run that was killed in its middle."""
+    return killed_after(tmp_path, 120)
+
+
+def test_a_cut_last_line_counts_as_not_written(stopped: Path) -> None:
+    path = stopped / journal.NAME
+    text = path.read_bytes()[: path.read_bytes().rindex(b"\n") + 1]
+    last = text.rstrip(b"\n").rindex(b"\n") + 1
+    path.write_bytes(text)
+    whole = record.recovered(stopped)
+    for cut in (last, last + 1, (last + len(text)) // 2, len(text) - 1):
+        path.write_bytes(text[:cut])
+        assert record.recovered(stopped).unfinished in (whole.unfinished, whole.unfinished + 1)
+    path.write_bytes(text[:-1])
+    assert record.recovered(stopped) != whole
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (b"half a line\n", ":1: this line is no entry of a journal; start a new run"),
+        (b'{"run": "other", "environment": {}}\n', ":1: this line is of run other, report.json of"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [("report", "out"), ("run", "--resume", "out")])
+def test_a_journal_of_something_else_is_refused_and_nothing_is_changed(
+    line: bytes, sentence: str, arguments: tuple[str, ...], stopped: Path, gate: Gate
+) -> None:
+    path = stopped / journal.NAME
+    path.write_bytes(line + path.read_bytes())
+    before = (stopped / record.NAME).read_bytes()
+    ended = gate(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert f"out/{journal.NAME}{sentence}" in ended.err
+    assert (stopped / record.NAME).read_bytes() == before
+
+
+def test_a_run_does_not_go_on_where_its_cells_have_changed(stopped: Path, gate: Gate) -> None:
+    path = stopped / record.NAME
+    path.write_text(path.read_text("utf-8").replace('"line": ', '"line": 1'), "utf-8")
+    ended = gate("run", "--resume", "out")
+    assert ended.code == 2
+    assert f"--resume: {SMOKE}: cell " in ended.err
+    assert "changed since the run began; start anew" in ended.err
+
+
+def test_a_run_does_not_go_on_on_another_host(stopped: Path, gate: Gate) -> None:
+    path = stopped / journal.NAME
+    path.write_bytes(path.read_bytes().replace(b"glibc 2", b"glibc 1"))
+    ended = gate("run", "--resume", "out")
+    assert ended.code == 2
+    assert "--resume: host: C library changed since the run began; start anew" in ended.err
+
+
+def test_a_new_run_takes_nothing_from_the_one_before(stopped: Path, whole: Run, gate: Gate) -> None:
+    assert gate(*ARGUMENTS).code == 0
+    run = record.recovered(stopped)
+    assert timeless(run) == timeless(whole)
+    written = (stopped / journal.NAME).read_bytes().splitlines()
+    assert {json.loads(line)["run"] for line in written} == {run.id}
+
+
+def test_where_no_file_can_grow_the_last_good_reports_stay(tmp_path: Path, whole: Run) -> None:
+    """A limit of the process stands for a full disk: a write at the limit is cut short."""
+    out = killed_after(tmp_path, 1)
+    size = (out / record.NAME).stat().st_size
+    ended = subprocess.run(
+        command("--largest", str(size + 1000), *ARGUMENTS),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 4
+    assert "out/report.json cannot be written: File too large" in ended.stderr
+    assert f"out/{journal.NAME} cannot be written: " in ended.stderr
+    assert ended.stdout.splitlines()[-1] == whole.verdict
+    kept = record.load(out / record.NAME)
+    assert kept.unfinished == CELLS
+    recovered = record.recovered(out)
+    assert 0 < recovered.unfinished < CELLS
+    assert {p.name for p in out.iterdir()} == {
+        *("junit.xml", "report.md", "report.json", journal.NAME)
+    }
+
+
+def test_a_journal_that_had_no_room_has_every_line_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, write = tmp_path / journal.NAME, os.write
+    kept = journal.Journal(path, "r")
+    kept.append({"cell": 1})
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:5]))
+    kept.append({"cell": 2})
+    assert kept.problem == "no room for the whole line"
+    assert journal.entries(path, "r") == [{"cell": 1}]
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    kept.append({"cell": 3})
+    assert kept.problem == "No space left on device"
+    monkeypatch.setattr(os, "write", write)
+    kept.append({"cell": 4})
+    assert kept.problem == ""
+    kept.close()
+    assert journal.entries(path, "r") == [{"cell": number} for number in (1, 2, 3, 4)]

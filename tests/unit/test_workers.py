@@ -1,0 +1,206 @@
+"""What becomes of a cell, and of those after it, when the process of a backend fails."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import planted_worker
+import pytest
+from planted_worker import FATAL
+from stills import noise
+
+from backends import registry
+from backends.base import Arithmetic, Scores, Unavailable
+from gate.model import Status
+from gate.opening import Reported, Trouble
+from gate.workers import Worker
+
+PROGRAM = (planted_worker.__file__,)
+GOOD, BAD = noise(17, 17, 3), noise(FATAL, 17, 1)
+
+
+@pytest.fixture
+def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
+    opened = Worker(request.param, PROGRAM)
+    yield opened
+    opened.close()
+
+
+def computed(worker: Worker, clip: object = GOOD) -> Scores:
+    feature = registry.features()["float_adm"]
+    return worker.compute(feature, Arithmetic("ieee-single"), feature.options(), clip)  # type: ignore[arg-type]
+
+
+def trouble(worker: Worker) -> Trouble:
+    with pytest.raises(Reported) as told:
+        computed(worker, BAD)
+    return told.value.trouble
+
+
+def gone(process: int) -> bool:
+    """Return whether a process has ended; one that waits for its parent to look has."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state == "Z"
+
+
+def process_of(scores: Scores) -> int:
+    return int(scores.values[0, 2])
+
+
+@pytest.mark.parametrize("worker", ["sound"], indirect=True)
+def test_a_worker_reads_every_frame_and_is_started_once(worker: Worker) -> None:
+    first, second = computed(worker), computed(worker)
+    assert first.names == ("ref", "dist", "process", "asked")
+    expected = [[GOOD.ref[frame].sum(), GOOD.dist[frame].sum()] for frame in range(3)]
+    assert np.array_equal(first.values[:, :2], expected)
+    assert not first.unset.any()
+    assert process_of(first) == process_of(second) != os.getpid()
+    assert [scores.values[0, 3] for scores in (first, second)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("worker", "reason", "words"),
+    [
+        ("killed", "was ended by signal 9 (SIGKILL)", ""),
+        ("crashed", "was ended by signal 11 (SIGSEGV)", "reading at address 0"),
+        ("aborted", "was ended by signal 6 (SIGABRT)", "Fatal Python error: Aborted"),
+        ("left", "ended with exit code 7", "the driver gives up"),
+    ],
+    indirect=["worker"],
+)
+def test_a_process_that_ends_costs_the_cell_it_was_on(
+    worker: Worker, reason: str, words: str
+) -> None:
+    before = computed(worker)
+    told = trouble(worker)
+    assert (told.status, told.reason) == (Status.ERROR, f"the process of {worker.name} {reason}")
+    assert words in told.detail
+    after = computed(worker)
+    assert process_of(after) != process_of(before)
+    assert np.array_equal(after.values[:, :2], before.values[:, :2])
+
+
+@pytest.mark.parametrize("worker", ["out of memory", "lost"], indirect=True)
+def test_after_an_unexpected_error_the_process_is_another_one(worker: Worker) -> None:
+    before = computed(worker)
+    told = trouble(worker)
+    assert told.reason.startswith(("MemoryError: Unable", "RuntimeError: CL_DEVICE_NOT_AVAILABLE"))
+    assert "Traceback" in told.detail
+    assert process_of(computed(worker)) != process_of(before)
+
+
+@pytest.mark.parametrize("worker", ["refused"], indirect=True)
+def test_after_a_declared_failure_the_process_stays(worker: Worker) -> None:
+    before = computed(worker)
+    assert trouble(worker).reason == "it declines"
+    assert process_of(computed(worker)) == process_of(before)
+
+
+@pytest.mark.parametrize("worker", ["hung", "hung with a child"], indirect=True)
+def test_a_process_that_hangs_is_killed_after_the_cells_time_with_its_children(
+    worker: Worker,
+) -> None:
+    before = computed(worker)
+    worker.timeout = 1
+    told = trouble(worker)
+    assert told.reason == f"{worker.name} was computing for more than 1 s; its process was killed"
+    assert gone(process_of(before))
+    if worker.name == "hung":
+        assert told.detail == "waiting for the device\n"
+    else:
+        assert gone(int(told.detail.removeprefix("child ")))
+    worker.timeout = 60
+    assert process_of(computed(worker)) != process_of(before)
+
+
+@pytest.mark.parametrize("worker", ["changing"], indirect=True)
+def test_a_device_that_comes_back_as_another_one_computes_no_more(worker: Worker) -> None:
+    trouble(worker)
+    for _ in range(2):
+        with pytest.raises(Reported, match="changing came back as another one: "):
+            computed(worker)
+
+
+@pytest.mark.parametrize("worker", ["vanishing"], indirect=True)
+@pytest.mark.usefixtures("mark")
+def test_a_device_that_does_not_come_back_computes_no_more(worker: Worker) -> None:
+    trouble(worker)
+    for _ in range(2):
+        with pytest.raises(Reported, match="vanishing did not come back: no device any more"):
+            computed(worker)
+
+
+@pytest.fixture
+def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANTED_MARK", str(tmp_path / "mark"))
+
+
+def test_an_absent_backend_is_unavailable() -> None:
+    with pytest.raises(Unavailable, match="no such device"):
+        Worker("absent", PROGRAM)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("broken", "ImportError: no symbol in the driver"),
+        ("dies at once", "the process of dies at once ended with exit code 3"),
+    ],
+)
+def test_a_backend_that_cannot_be_opened_says_why(name: str, reason: str) -> None:
+    with pytest.raises(Reported) as told:
+        Worker(name, PROGRAM)
+    assert told.value.trouble.reason == reason
+
+
+def test_what_a_sound_backend_printed_is_shown_when_it_closes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Worker("sound", PROGRAM).close()
+    assert capsys.readouterr().err == "sound closes\n"
+
+
+def test_a_backend_that_does_not_close_says_why() -> None:
+    with pytest.raises(Reported, match="OSError: the device cannot be released"):
+        Worker("stubborn", PROGRAM).close()
+
+
+def test_temporary_files_go_with_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    opened = Worker("killed", PROGRAM)
+    assert len(list(tmp_path.iterdir())) == 1
+    trouble(opened)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_ends_with_its_gate() -> None:
+    """However that ends: here by SIGKILL, with the worker in the middle of a cell."""
+    text = (
+        "import sys; sys.path[:0] = sys.argv[1:]; import test_workers as t;"
+        "w = t.Worker('hung', t.PROGRAM); print(t.process_of(t.computed(w)), flush=True);"
+        "t.computed(w, t.BAD)"
+    )
+    paths = [str(Path(__file__).parent), str(Path(planted_worker.__file__).parent)]
+    with subprocess.Popen(
+        [sys.executable, "-c", text, *paths], stdout=subprocess.PIPE, text=True
+    ) as started:
+        assert started.stdout is not None
+        process = int(started.stdout.readline())
+        watched = os.pidfd_open(process)
+        started.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, started.pid, os.WEXITED | os.WNOWAIT)
+        ended, _, _ = select.select([watched], [], [], 60)  # readable when it has ended
+        os.close(watched)
+    assert ended
