@@ -1,6 +1,7 @@
 """Compares the peak memory of a gate run on 10 and on 100 frames of 3840x2160.
 
-Usage: benchmark_memory.py BACKEND. Prints both peaks of the host (and of the device for cuda, read
+Usage: benchmark_memory.py BACKEND. Prints both peaks of the host, the
+workers' included (and of the device for cuda, read
 by nvidia-smi while the run goes on) and their ratio; a run's memory is bounded by its batch, so the
 ratio stays near 1.
 """
@@ -31,7 +32,7 @@ def peaks(backend: str, frames: int, folder: Path) -> tuple[float, float]:
     host = device = 0.0
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
-            host = max(host, _high_water(process.pid))
+            host = max(host, sum(map(_high_water, _with_workers(process.pid))))
             if backend == "cuda":
                 used = subprocess.run(QUERY, capture_output=True, text=True, check=True).stdout
                 device = max(device, float(used.split()[0]))
@@ -41,6 +42,15 @@ def peaks(backend: str, frames: int, folder: Path) -> tuple[float, float]:
         sys.exit(verdict)
     print(f"{frames} frames on {backend}: {verdict}; host {host:.0f} MiB, device {device:.0f} MiB")
     return host, device
+
+
+def _with_workers(pid: int) -> list[int]:
+    """Return the process and those that it started."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8")
+    except OSError:
+        return [pid]
+    return [pid, *map(int, children.split())]
 
 
 def _high_water(pid: int) -> float:

@@ -1,7 +1,7 @@
 """The process of one backend: opens it, then computes what its gate asks for, cell after cell.
 
-Messages are JSON, each followed by the arrays that it announces. While it computes, the worker asks
-for the frames that it needs; the fixture itself stays with the gate.
+A message is a line of JSON, followed by the arrays that it announces. While it computes, the worker
+asks for the frames that it needs; the fixture itself stays with the gate.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import ctypes
 import faulthandler
 import functools
 import json
+import math
 import os
 import signal
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
@@ -35,45 +36,56 @@ if TYPE_CHECKING:
 
     Arrays = Sequence[NDArray[Any]]
 
+ALIGNED = 64  # bytes, so that arrays begin where their elements may
+KEPT = 32 << 20  # bytes of each side of a clip
 PR_SET_PDEATHSIG = 1  # Source: prctl(2)
 
 
 def send(connection: Connection, message: dict[str, Any], arrays: Arrays = ()) -> None:
-    """Send a message and its arrays."""
+    """Send a message and its arrays in one piece, for each piece may wait for a processor."""
     kinds = [(array.dtype.str, array.shape) for array in arrays]
-    connection.send_bytes(json.dumps({**message, "arrays": kinds}).encode())
-    for array in arrays:
-        connection.send_bytes(np.ascontiguousarray(array).data.cast("B"))
+    text = json.dumps({**message, "arrays": kinds}).encode()
+    text += b" " * (-(len(text) + 1) % ALIGNED) + b"\n"
+    connection.send_bytes(b"".join([text, *(array.tobytes() for array in arrays)]))
 
 
 def receive(connection: Connection) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Wait for a message and its arrays.
+    """Wait for a message and its arrays, which must not be written to.
 
     Raises:
         EOFError: the other side is gone.
     """
-    message: dict[str, Any] = json.loads(connection.recv_bytes())
-    arrays = [
-        np.frombuffer(connection.recv_bytes(), dtype).reshape(shape)
-        for dtype, shape in message.pop("arrays")
-    ]
+    piece = connection.recv_bytes()
+    end = piece.index(b"\n") + 1
+    message: dict[str, Any] = json.loads(piece[:end])
+    arrays = []
+    for dtype, shape in message.pop("arrays"):
+        array = np.frombuffer(piece, dtype, math.prod(shape), end).reshape(shape)
+        end += array.nbytes
+        arrays.append(array)
     return message, arrays
 
 
 @dataclass(frozen=True, slots=True)
 class _Clip:
-    """A clip whose frames the gate has."""
+    """A clip whose frames the gate has; small ones are asked for once."""
 
+    number: int
     width: int
     height: int
     bit_depth: int
     frames: int
     connection: Connection
+    kept: dict[tuple[int, int], tuple[Luma, Luma]] = field(default_factory=dict)
 
     def read(self, first: int, count: int) -> tuple[Luma, Luma]:
         """Return frames as `Clip.read` promises."""
+        if (first, count) in self.kept:
+            return self.kept[first, count]
         send(self.connection, {"read": [first, count]})
         _, (ref, dist) = receive(self.connection)
+        if sum(luma.nbytes for luma, _ in self.kept.values()) + ref.nbytes <= KEPT:
+            self.kept[first, count] = ref, dist
         return ref, dist
 
 
@@ -86,8 +98,13 @@ def serve(connection: Connection, name: str, open_backend: OpenBackend) -> None:
         send(connection, {"unavailable": str(opened)})
     else:
         send(connection, {"name": opened.name, "facts": dict(opened.facts())})
+        clip = None
         while (asked := receive(connection))[0]:
-            _answer(connection, opened, *asked)
+            message, arrays = asked
+            if clip is None or clip.number != message["clip"][0]:  # one fixture after the other
+                number, width, height, bit_depth, frames = message["clip"]
+                clip = _Clip(number, width, height, bit_depth, frames, connection)
+            _answer(clip, opened, message, arrays)
         closed = attempt(opened.close)
         if isinstance(closed, Trouble):
             _report(connection, closed)
@@ -102,25 +119,19 @@ def _opened(open_backend: OpenBackend, name: str) -> Backend | Unavailable:
         return error
 
 
-def _answer(
-    connection: Connection, backend: Backend, asked: dict[str, Any], arrays: Arrays
-) -> None:
-    found = attempt(partial(_computed, connection, backend, asked, arrays))
+def _answer(clip: _Clip, backend: Backend, asked: dict[str, Any], arrays: Arrays) -> None:
+    found = attempt(partial(_computed, clip, backend, asked, arrays))
     if isinstance(found, Trouble):
-        _report(connection, found)
+        _report(clip.connection, found)
     else:
-        send(connection, {"names": found.names}, [found.values, found.unset])
+        send(clip.connection, {"names": found.names}, [found.values, found.unset])
 
 
-def _computed(
-    connection: Connection, backend: Backend, asked: dict[str, Any], arrays: Arrays
-) -> Scores:
+def _computed(clip: _Clip, backend: Backend, asked: dict[str, Any], arrays: Arrays) -> Scores:
     feature = registry.features()[asked["feature"]]
     table = _table(asked["table"], arrays[0].tobytes()) if arrays else None
     arithmetic = Arithmetic(asked["dialect"], asked["conclusion"], table)
     options = feature.options.model_validate(asked["options"])
-    width, height, bit_depth, frames = asked["clip"]
-    clip = _Clip(width, height, bit_depth, frames, connection)
     return backend.compute(feature, arithmetic, options, clip)
 
 

@@ -64,6 +64,7 @@ class Worker:
         self.timeout = OPENING
         self._process: _Process | None = None
         self._lost: Trouble | None = None
+        self._clip: tuple[int, Clip | None] = (0, None)  # the last one, and its number
         self.name, self._facts = self._start()
 
     def facts(self) -> Mapping[str, str]:
@@ -83,7 +84,7 @@ class Worker:
             "dialect": arithmetic.dialect,
             "conclusion": arithmetic.conclusion,
             "options": options.model_dump(exclude_unset=True),
-            "clip": [clip.width, clip.height, clip.bit_depth, clip.frames],
+            "clip": [self._number(clip), clip.width, clip.height, clip.bit_depth, clip.frames],
         }
         table = arithmetic.rcp_table
         asked["table"] = table.name if table else ""
@@ -105,6 +106,13 @@ class Worker:
         process, self._process = self._process, None
         if process is not None:
             process.close()
+
+    def _number(self, clip: Clip) -> int:
+        """Return a number that no other clip has; the worker may keep frames by it."""
+        number, last = self._clip
+        if clip is not last:
+            self._clip = number + 1, clip
+        return self._clip[0]
 
     def _scores(self, answer: dict[str, Any], arrays: list[NDArray[Any]]) -> Scores:
         scores = Scores(tuple(answer["names"]), *arrays) if arrays else None
