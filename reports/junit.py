@@ -142,12 +142,16 @@ def _bytes(element: ET.Element) -> int:
 
 
 def _cuts(form: Form) -> dict[str, str]:
-    gone = [
-        "" if form.passed else "no texts of passed cells",
-        f"reasons and logs of at most {form.text} characters" if form.text < BODY else "",
-        "" if form.places else "no lines of the matrix",
-    ]
-    told = ", ".join(filter(None, gone))
+    gone = []
+    if not form.text:
+        gone.append("no texts")
+    elif not form.passed:
+        gone.append("no texts of passed cells")
+    if 0 < form.text < BODY:
+        gone.append(f"reasons and logs of at most {form.text} characters")
+    if not form.places:
+        gone.append("no lines of the matrix")
+    told = ", ".join(gone)
     return {"cut": f"{told}; all of it is in report.json"} if told else {}
 
 

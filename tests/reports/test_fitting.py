@@ -43,17 +43,17 @@ def test_no_section_shows_more_parts_than_anybody_reads(number: int, gone: int) 
 @pytest.mark.parametrize(
     ("share", "left", "form"),
     [
-        (11, 11, "full form!!"),
-        (10, 99, "short form"),
-        (9, 99, "short form"),
-        (9, 10, "short form"),
+        (11, 11, "full förm!"),
+        (10, 99, "short för"),
+        (9, 99, "short för"),
+        (9, 10, "short för"),
         (9, 9, ""),
     ],
 )
 def test_block_takes_the_fullest_form_within_its_share_or_the_barest_beyond(
     share: int, left: int, form: str
 ) -> None:
-    assert Block((lambda: "full form!!", lambda: "short form")).fit(share, left) == form
+    assert Block((lambda: "full förm!", lambda: "short för")).fit(share, left) == form
 
 
 def test_section_beyond_its_share_says_nothing_but_its_sentence() -> None:

@@ -339,4 +339,6 @@ def test_no_token_is_printed_where_github_is_not() -> None:
 
 def test_check_summary_is_shorter_than_the_steps(build_run: BuildRun, failed: Result) -> None:
     run = _red_run(build_run, failed, 500)
+    assert CHECK == 65_535
+    assert github.check_summary(run) == markdown.render(run, CHECK)
     assert len(github.check_summary(run).encode()) <= CHECK < len(github.summary(run).encode())

@@ -28,7 +28,7 @@ def many(
     skipped: Result,
 ) -> Run:
     """Return a run with 40 failures of much detail, 20 errors, 10 skips, 10 known, 160 passed."""
-    numbers = {40: replace(failed, detail="x" * 30_000), 20: broken, 10: skipped}
+    numbers = {40: replace(failed, detail="😀" * 30_000), 20: broken, 10: skipped}
     kinds = [*numbers.items(), (10, known), (160, passed)]
     results = [result for number, result in kinds for _ in range(number)]
     # Not in order of badness: what is cut must not depend on the plan's order.
@@ -64,7 +64,7 @@ def test_document_that_just_fits_is_whole_and_one_byte_less_costs_the_texts_of_p
         assert _colours(suite) == [40, 20, 10, 0 if told else 170]
 
 
-@pytest.mark.parametrize("limit", [400_000, 200_000, 100_000, 70_000])
+@pytest.mark.parametrize("limit", [400_000, 200_000, 100_000])
 def test_scarce_room_shortens_every_text_and_keeps_every_testcase(limit: int, many: Run) -> None:
     suite = _read(many, limit)
     assert len(list(suite.iter("testcase"))) == CELLS
@@ -75,7 +75,7 @@ def test_scarce_room_shortens_every_text_and_keeps_every_testcase(limit: int, ma
     assert "all of it is in report.json" in _cut(suite)
     for failure in suite.iter("failure"):
         lines = (failure.text or "").splitlines()
-        assert sum("repeat: parity-gate run" in line for line in lines) == (int(match[1]) > 0)
+        assert sum("repeat: parity-gate run" in line for line in lines) == 1
         log = "\n".join(lines[4:])
         assert len(log) <= int(match[1]) + len("\n[... 30000 characters cut ...]\n")
 
@@ -87,6 +87,7 @@ def test_places_go_after_all_texts(many: Run) -> None:
     without = [suite for suite in whole if "no lines of the matrix" in _cut(suite)]
     assert whole[-1] is without[-1]
     for suite in without:
+        assert _cut(suite) == "no texts, no lines of the matrix; all of it is in report.json"
         assert all("line" not in case.attrib for case in suite.iter("testcase"))
         assert all(failure.attrib["message"] == "FAIL" for failure in suite.iter("failure"))
         assert _colours(suite) == [40, 20, 10, 0]

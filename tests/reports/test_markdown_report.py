@@ -287,6 +287,7 @@ def test_listing_that_was_shortened_for_room_says_so(
     assert (first > 0, none > 0) == (shortened, bare)
     assert text.count("<summary>❌ ") == 20
     assert rows == 5 * first + 8 * (20 - first - none)
+    assert text.count("| frame | score |") == 20 - none
     assert none == text.count("More about it is in report.json.")
 
 
