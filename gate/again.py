@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Annotated, NamedTuple, NoReturn, TypeVar
 import typer
 
 from backends import reciprocal
-from gate import merge, record, rerun, runner
+from gate import journal, merge, record, rerun, runner
 from gate.arguments import (
     CellOption,
     OutOption,
@@ -61,14 +60,14 @@ def merge_shards(shards: ShardsArgument, out: OutOption = Path("out")) -> None:
 
     Refuses shards that are missing, there twice, or of another run.
     """
-    runs = [(str(folder), _read(partial(record.recovered, folder))) for folder in shards]
     if out.resolve() in [folder.resolve() for folder in shards]:
         stop(ExitCode.USAGE, f"--out '{out}' holds a shard's own reports; name another folder")
+    prepare(out, *FILES)
+    runs = [(str(folder), _read(partial(record.recovered, folder))) for folder in shards]
     try:
         whole = merge.merge(runs)
     except merge.NotMergeable as error:
         stop(ExitCode.USAGE, "\n".join(error.problems))
-    prepare(out, *FILES)
     raise typer.Exit(publish(whole, out))
 
 
@@ -101,13 +100,18 @@ def rerun_cells(
             say(f"{counted(len(chosen), 'cell')} of {path}", err=True)
             raise typer.Exit
         prepare(out, *FILES)
+        # Who was red must run again; that it is gone would make it green.
+        red = {one.id for one in read.cells if one.red}
+        needed = [
+            one.candidate for one in chosen if one.id in red or one.candidate in read.required
+        ]
         begun = runner.begun(
             declared,
             chosen,
             planned=len(cells),
             command=run_command(path, out, named),
             selection=tuple(cell or ()),
-            required=required,
+            required=tuple(dict.fromkeys((*required, *needed))),
             rcp_table=named or "",
             repeats=read.id,
         )
@@ -116,7 +120,9 @@ def rerun_cells(
 
 def resume(out: Path, ignore_interrupts: Callable[[], None]) -> ExitCode:
     """Finish the run whose reports and journal are in a folder."""
-    run = replace(_read(partial(record.recovered, out)), interrupted=False)
+    run = _read(partial(record.recovered, out))
+    if not (out / journal.NAME).is_file():
+        stop(ExitCode.USAGE, f"--resume: {out} has no {journal.NAME}; name the folder of a `run`")
     if not Path(run.matrix).is_file():
         stop(ExitCode.USAGE, f"--resume: {run.matrix} of this run is no file here; start anew")
     declared, cells, _ = load_matrix(Path(run.matrix), None)
@@ -146,16 +152,18 @@ class _Report(NamedTuple):
     """What a rerun takes from a report: ids and hashes, never a path or a command.
 
     Attributes:
-        id: of the run, or the file's name where it does not tell.
+        id: of the run.
         cells: what it says of each cell.
         matrix: sha256 of the matrix file; empty where it does not tell.
         rcp_table: the replayed table, as the run's command line named it.
+        required: backends that had to be there.
     """
 
     id: str
     cells: list[Reported]
     matrix: str = ""
     rcp_table: str = ""
+    required: tuple[str, ...] = ()
 
 
 def _reported(path: Path) -> _Report:
@@ -167,7 +175,8 @@ def _reported(path: Path) -> _Report:
     if path.suffix == ".xml":
         try:
             with path.open("rb") as file:
-                return _Report(path.name, rerun.of_junit(file.read(rerun.LARGEST + 1)))
+                document = file.read(rerun.LARGEST + 1)
+            return _of_junit(document)
         except OSError as error:
             message = f"{path}: {error.strerror}; name a junit.xml of parity-gate"
             raise Unreadable(message) from error
@@ -176,7 +185,17 @@ def _reported(path: Path) -> _Report:
             raise Unreadable(message) from error
     run = record.load(path / record.NAME if path.is_dir() else path)
     digest = run.environment.get("matrix", {}).get("sha256", "")
-    return _Report(run.id, rerun.of_run(run), digest, run.rcp_table)
+    return _Report(run.id, rerun.of_run(run), digest, run.rcp_table, run.required)
+
+
+def _of_junit(document: bytes) -> _Report:
+    cells, facts = rerun.of_junit(document), rerun.facts_of_junit(document)
+    for name in ("run", "replayed table"):
+        if name not in facts:
+            message = f"the file does not tell its {name}; name the report.json beside it"
+            raise ValueError(message)
+    table = "" if facts["replayed table"] == "none" else facts["replayed table"]
+    return _Report(facts["run"], cells, facts.get("matrix: sha256", ""), table)
 
 
 def _found(read: _Report, report: Path) -> Path:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from contextlib import suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ class Journal:
 
     Attributes:
         problem: why lines are missing from the file; empty where none is.
+        unsynced: why lines may not survive a power cut; empty where all do.
     """
 
     def __init__(self, path: Path, run: str) -> None:
@@ -29,11 +30,14 @@ class Journal:
             run: the run's id, which every line holds.
 
         Raises:
-            OSError: it cannot be opened.
+            OSError: it cannot be opened, or another process writes it.
         """
-        self.problem = ""
+        self.problem = self.unsynced = ""
         self._run = run
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # one run writes it
+        self._size = path.read_bytes().rfind(b"\n") + 1  # what a kill has cut off goes
+        os.ftruncate(self._file, self._size)
         self._waiting = b""
         self._written, self._closed = Event(), False
         self._syncs = Thread(target=self._sync, daemon=True)
@@ -43,15 +47,17 @@ class Journal:
         """Write a line; where there is no room it waits for the next one."""
         line = json.dumps({"run": self._run, **entry}, allow_nan=False)
         self._waiting += line.encode() + b"\n"
-        size = os.fstat(self._file).st_size
         try:
+            if self.problem:  # half a line would spoil the one behind it
+                os.ftruncate(self._file, self._size)
             if os.write(self._file, self._waiting) < len(self._waiting):
-                os.ftruncate(self._file, size)  # half a line would spoil the one behind it
                 self.problem = "no room for the whole line"
+                os.ftruncate(self._file, self._size)
                 return
         except OSError as error:
             self.problem = error.strerror or str(error)
             return
+        self._size += len(self._waiting)
         self._waiting, self.problem = b"", ""
         self._written.set()
 
@@ -60,6 +66,7 @@ class Journal:
         self._closed = True
         self._written.set()
         self._syncs.join()
+        self._sync_now()
         os.close(self._file)
 
     def _sync(self) -> None:
@@ -67,8 +74,13 @@ class Journal:
         while not self._closed:
             self._written.wait()
             self._written.clear()
-            with suppress(OSError):  # `append` tells of a disk that takes no more
-                os.fdatasync(self._file)
+            self._sync_now()
+
+    def _sync_now(self) -> None:
+        try:
+            os.fdatasync(self._file)
+        except OSError as error:
+            self.unsynced = error.strerror or str(error)
 
 
 def entries(path: Path, run: str) -> list[dict[str, Any]]:

@@ -154,7 +154,8 @@ class Backends:
         return {title: facts for title, facts in found.items() if facts}
 
     def _opened(self) -> dict[str, _Opened]:
-        return {name: found for name, found in self._found.items() if isinstance(found, _Opened)}
+        found = list(self._found.items())  # at once, for reports are written in another thread
+        return {name: one for name, one in found if isinstance(one, _Opened)}
 
 
 def reference_facts(feature: Feature) -> Facts:

@@ -134,7 +134,7 @@ class Publisher(Progress):
     @property
     def problem(self) -> str:
         """Why the journal lacks something, empty where it is whole."""
-        return self._journal.problem
+        return self._journal.problem or self._journal.unsynced
 
     def begins(self, state: Callable[[], Run]) -> None:
         """From now on the reports show the run as it is."""
@@ -191,7 +191,7 @@ def finish(
             progress=publisher,
             rcp_table=rcp_table,
         )
-    ignore_interrupts()
+        ignore_interrupts()
     return publish(finished, out, journal_problem=publisher.problem)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 
 from gate import journal
-from gate.model import UNSET, Cell, ReferenceScores, Result, Run
+from gate.model import UNSET, Cell, ReferenceScores, Result, Run, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -101,7 +101,22 @@ def _result(entry: dict[str, Any]) -> Result:
     if result.cell.id != name:
         message = f"cell {name!r} says of itself that it is {result.cell.id!r}"
         raise ValueError(message)
+    _require_agreement(result)
     return result
+
+
+def _require_agreement(result: Result) -> None:
+    """Refuse a result whose status is not what its comparison says."""
+    comparison, status = result.comparison, result.status
+    compared = status in (Status.PASS, Status.KNOWN, Status.FAIL)
+    sound = compared == (comparison is not None)
+    if comparison is not None and status in (Status.PASS, Status.KNOWN):
+        whole = comparison.scores == result.cell.scores > 0
+        differs = bool(comparison.different or comparison.mismatches)
+        sound = whole and differs == (status is Status.KNOWN)
+    if not sound:
+        message = f"cell {result.cell.id!r} is {status.value}, which its comparison denies"
+        raise ValueError(message)
 
 
 def _reference(entry: dict[str, Any]) -> ReferenceScores:

@@ -54,39 +54,52 @@ def of_junit(document: bytes) -> list[Reported]:
         document: the file's bytes, at most LARGEST of them; they may come from anybody.
 
     Raises:
-        ValueError: it is no such file; one sentence.
+        ValueError: it is no such file, or not all cells found room in it; one sentence.
     """
+    return _read(document).cells
+
+
+def facts_of_junit(document: bytes) -> dict[str, str]:
+    """Return the properties of a JUnit file of this program.
+
+    Args:
+        document: as for `of_junit`.
+
+    Raises:
+        ValueError: it is no such file, or not all cells found room in it; one sentence.
+    """
+    return _read(document).facts
+
+
+def _read(document: bytes) -> _Reader:
     if len(document) > LARGEST:
         message = f"the file is larger than {LARGEST} bytes, so it is no junit.xml of parity-gate"
         raise ValueError(message)
     try:
-        return _Reader().read(document)
+        return _Reader(document)
     except expat.ExpatError as error:
         message = f"the file is no whole XML ({error}); name a junit.xml of parity-gate"
         raise ValueError(message) from error
 
 
 class _Reader:
-    """Collects the cells of one JUnit document."""
+    """Collects the cells and facts of one JUnit document.
 
-    def __init__(self) -> None:
-        self._cells: list[Reported] = []
+    Raises:
+        ExpatError: it is no XML.
+        ValueError: it is no JUnit file of ours; one sentence.
+    """
+
+    def __init__(self, document: bytes) -> None:
+        self.cells: list[Reported] = []
+        self.facts: dict[str, str] = {}
         self._path: list[str] = []  # of elements, from the root
         self._in_cell = False
         self._parser = expat.ParserCreate("utf-8")  # whatever codec the file names
         self._parser.StartDoctypeDeclHandler = self._refuse_dtd
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
-
-    def read(self, document: bytes) -> list[Reported]:
-        """Return all cells.
-
-        Raises:
-            ExpatError: it is no XML.
-            ValueError: it is no JUnit file of ours; one sentence.
-        """
         self._parser.Parse(document, True)  # noqa: FBT003 - expat takes no keyword
-        return self._cells
 
     def _refuse_dtd(self, *_: object) -> None:
         message = "the file has a DTD; name a junit.xml of parity-gate, which has none"
@@ -99,17 +112,22 @@ class _Reader:
             raise ValueError(message)
         if element == "testcase":
             self._begin_case(attributes)
+        elif element == "property" and "testcase" not in self._path:
+            self.facts[attributes.get("name", "")] = attributes.get("value", "")
         elif element in RED and self._path[-2] == "testcase" and self._in_cell:
-            self._cells[-1] = self._cells[-1]._replace(red=True)
+            self.cells[-1] = self.cells[-1]._replace(red=True)
 
     def _begin_case(self, attributes: Mapping[str, str]) -> None:
         self._in_cell = attributes.get("classname") != GATE
         if not self._in_cell:
+            if attributes.get("name") == "report too large":
+                message = "not every cell found room in the file; name the report.json beside it"
+                raise ValueError(message)
             return
         if not attributes.get("name"):
             message = "the file has a testcase without a name; name a junit.xml of parity-gate"
             raise ValueError(message)
-        self._cells.append(Reported(attributes["name"], red=False))
+        self.cells.append(Reported(attributes["name"], red=False))
 
     def _end(self, _: str) -> None:
         self._path.pop()

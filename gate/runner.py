@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from backends import registry
 from backends.base import Arithmetic
 from gate import compare, deviations, environment, plan
+from gate.errors import FixtureError
 from gate.fixtures import open_fixture
 from gate.model import (
     BOTH_REFUSE,
@@ -104,7 +105,7 @@ def begun(  # noqa: PLR0913 - all of it is independent
         environment={},
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=0.0,
-        interrupted=False,
+        interrupted=True,  # until it ends, should nothing else be written of it
         shard=shard,
         repeats=repeats,
         required=required,
@@ -148,8 +149,8 @@ def run(
         finally:
             backends.close()
     except KeyboardInterrupt:
-        return replace(session.state(), interrupted=True)
-    return session.state()
+        return session.state()
+    return replace(session.state(), interrupted=False)
 
 
 def _used(cells: Iterable[Cell]) -> tuple[str, ...]:
@@ -194,7 +195,7 @@ class _Session:
         self._fixtures = dict(unfinished.environment.get("fixtures", {}))
 
     def state(self) -> Run:
-        """Return the run as far as it is."""
+        """Return the run as far as it is: an interrupted one."""
         blank = (self._results.get(result.cell.id, result) for result in self._run.results)
         facts = {**self._facts, **self._backends.facts(self._cells), "fixtures": self._fixtures}
         return replace(
@@ -202,9 +203,10 @@ class _Session:
             results=tuple(blank),
             references=tuple(self._references.values()),
             missing=self._backends.missing(self._run.required, _used(self._cells)),
-            notes=(*_notes(self._cells, self._rcp_table), *self._run.notes),
+            notes=tuple(dict.fromkeys((*_notes(self._cells, self._rcp_table), *self._run.notes))),
             environment={title: dict(section) for title, section in facts.items()},
             seconds=self._run.seconds + perf_counter() - self._began,
+            interrupted=True,
         )
 
     def look_around(self) -> None:
@@ -215,7 +217,12 @@ class _Session:
     def open_backends(self) -> None:
         """Open all that the cells use or that are required."""
         self._backends.open(dict.fromkeys((*_used(self._cells), *self._run.required)))
-        self._tell(self._backends.facts(self._cells))
+        facts = self._backends.facts(self._cells)
+        self._tell(facts)
+        for title in self._run.environment:
+            if title.partition(" ")[0] in ("reference", "candidate") and title not in facts:
+                message = f"{title}: it was here when the run began; bring it back or start anew"
+                raise Changed(message)
 
     def _tell(self, sections: Mapping[str, Facts]) -> None:
         for title, facts in sections.items():
@@ -356,6 +363,10 @@ class _Session:
         return feature, Arithmetic(cell.dialect, cell.conclusion, self._rcp_table), options
 
     def _knows_fixture(self, facts: Facts) -> None:
+        for key, value in facts.items():
+            if self._fixtures.get(key, value) != value:
+                message = f"fixture {key} is {value}, and {self._fixtures[key]} before; start anew"
+                raise FixtureError(message)
         self._fixtures |= facts
         self._progress.knows("fixtures", facts)
 

@@ -111,7 +111,10 @@ def write_whole(path: Path, text: str) -> None:
     """
     part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        with part.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())  # a power cut after the renaming would leave an empty file
         part.replace(path)
     except OSError:
         with suppress(OSError):  # the folder itself may be gone; the first error is the one told

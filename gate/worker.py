@@ -164,6 +164,8 @@ def die_with(parent: int) -> None:
 def main(open_backend: OpenBackend = registry.open_backend) -> None:
     """Serve the gate that started this process; arguments: backend, descriptor, gate's pid."""
     name, descriptor, parent = sys.argv[1:]
+    # Who outlives this process must not hold the descriptor open.
+    os.set_inheritable(int(descriptor), False)  # noqa: FBT003 - os takes no keyword
     die_with(int(parent))
     faulthandler.enable()
     with Connection(int(descriptor)) as connection:

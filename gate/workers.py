@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 from contextlib import suppress
@@ -177,6 +179,8 @@ class _Process:
         self._folder = TemporaryDirectory(prefix="parity-gate-worker-", ignore_cleanup_errors=True)
         self._printed = Path(self._folder.name) / "printed"
         self._connection, theirs = Pipe()
+        _limit(self._connection.fileno())
+        self._from = 0  # where what it prints of the present cell begins
         # The worker imports what the gate does, wherever it runs.
         paths = os.pathsep.join(path for path in sys.path if path)
         environment = {**os.environ, "TMPDIR": self._folder.name, "PYTHONPATH": paths}
@@ -197,6 +201,8 @@ class _Process:
         Raises:
             Reported: the process is gone.
         """
+        if "feature" in message:
+            self._from = self._printed.stat().st_size
         try:
             send(self._connection, message, arrays)
         except OSError:
@@ -241,7 +247,8 @@ class _Process:
         """End the process and what it started, and remove its temporary files."""
         with suppress(ProcessLookupError):  # all of them have ended
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        with suppress(subprocess.TimeoutExpired):  # a driver may hold it beyond a SIGKILL
+            self._process.wait(CLOSING)
         self._connection.close()
         self._folder.cleanup()
 
@@ -250,19 +257,34 @@ class _Process:
         try:
             code = self._process.wait(CLOSING)
         except subprocess.TimeoutExpired:
-            how = "hung up and did not end"
+            how = "stopped answering and did not end"
         else:
             how = f"ended with exit code {code}"
             if code < 0:
-                how = f"was ended by signal {-code} ({signal.Signals(-code).name})"
+                how = f"was ended by signal {-code} ({_name_of(-code)})"
         reason = f"the process of {self._backend} {how}"
         return Trouble(Status.ERROR, reason, self._last_words())
 
     def _last_words(self) -> str:
         """Return the end of what the process printed."""
         with self._printed.open("rb") as printed:
-            printed.seek(max(0, self._printed.stat().st_size - TOLD))
+            printed.seek(max(self._from, self._printed.stat().st_size - TOLD))
             return printed.read().decode("utf-8", "replace")
+
+
+def _limit(descriptor: int) -> None:
+    """Let no message that a process stopped in the middle of block the gate for ever."""
+    seconds = struct.pack("ll", round(CLOSING), 0)
+    with socket.socket(fileno=os.dup(descriptor)) as duplicate:
+        duplicate.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, seconds)
+        duplicate.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
+
+
+def _name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "a real-time signal"
 
 
 def _trouble(told: dict[str, Any], refused: Scores | None = None) -> Trouble:

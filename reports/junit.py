@@ -121,6 +121,7 @@ def _properties(run: Run, form: Form, limit: int) -> dict[str, str]:
     """Return facts of at most `limit` bytes, and how many more there are."""
     facts = {"verdict": run.verdict, **_cuts(form), **origin(run)}
     facts["selection"] = " ".join(run.selection) or "whole matrix"
+    facts["replayed table"] = run.rcp_table or "none"
     facts |= {f"note {number}": note for number, note in enumerate(run.notes, 1)}
     known = with_status(run, Status.KNOWN)
     facts |= {f"known {r.cell.id}": f"{differing(r)}: {r.reason}" for r in known}

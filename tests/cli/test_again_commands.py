@@ -15,7 +15,7 @@ import quick_gate
 from planting import Planted
 from program import Outcome, started
 
-from backends.base import Backend, Scores
+from backends.base import Backend, Scores, Unavailable
 from gate import record, workers
 from gate.model import Run, Status
 
@@ -108,7 +108,7 @@ def test_what_are_not_the_shards_of_one_run_is_refused(
     ended = gate("merge", *(f"out/{index}" for index in folders), "--out", "out/all")
     assert (ended.code, ended.out) == (2, "")
     assert sentence in ended.err
-    assert not Path("out/all").exists()
+    assert not list(Path("out/all").iterdir())
 
 
 def test_a_merged_run_does_not_overwrite_a_shard(gate: Gate) -> None:
@@ -152,11 +152,10 @@ def test_a_wrong_shard_exits_2(gate: Gate) -> None:
 def test_the_red_cells_of_a_report_run_again(report: str, gate: Gate) -> None:
     globs = ("--cell", RED, "--cell", "*/cuda")
     assert gate("run", "matrices/smoke.yaml", *globs).code == 1
-    named = ("--matrix", "matrices/smoke.yaml") if report.endswith("xml") else ()
-    ended = gate("rerun", report, "--failed", *named)
+    ended = gate("rerun", report, "--failed")
     assert ended.code == 1
-    origin = "junit.xml" if named else load("out").id
-    assert ended.verdict.startswith(f"FAIL: 1 of 351 cells (repeated of run {origin}), 1 FAIL, ")
+    origin = f"(repeated of run {load('out').id})"
+    assert ended.verdict.startswith(f"FAIL: 1 of 351 cells {origin}, 1 FAIL, ")
     run = load("out/rerun")
     assert [(r.cell.id, r.status) for r in run.results] == [(RED, Status.FAIL)]
     (before,) = (r for r in load("out").results if r.cell.id == RED)
@@ -186,19 +185,71 @@ def test_a_matrix_that_is_not_here_is_asked_for(gate: Gate) -> None:
     assert "is none of *.yaml and matrices/*.yaml here; name it with --matrix" in ended.err
 
 
-def test_a_rerun_replays_the_same_table(gate: Gate) -> None:
+@pytest.mark.usefixtures("_last_bit")
+def test_a_red_cell_whose_candidate_has_gone_is_not_green(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gate("run", "matrices/smoke.yaml", "--cell", RED).code == 1
+
+    def open_reference(name: str) -> Backend:
+        if name == "cpu":
+            return quick_gate.open_quickly(name)
+        message = f"{name} has gone"
+        raise Unavailable(message)
+
+    monkeypatch.setattr(workers, "open_worker", open_reference)
+    ended = gate("rerun", "out", "--failed")
+    assert ended.code == 3
+    assert "required backend missing: opencl:pocl: opencl:pocl has gone" in ended.verdict
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status"),
+    [
+        ({"comparison": None}, "PASS"),
+        ({"status": "KNOWN"}, "KNOWN"),
+        ({"status": "SKIP"}, "SKIP"),
+        ({"different": 3}, "PASS"),
+        ({"scores": 0}, "PASS"),
+        ({"scores": 6}, "PASS"),
+    ],
+)
+def test_a_result_that_contradicts_itself_is_refused(
+    wrong: dict[str, object], status: str, gate: Gate
+) -> None:
+    gate("run", "matrices/smoke.yaml", "--cell", RED)
+    document = json.loads(Path("out/report.json").read_text("utf-8"))
+    (cell,) = document["cells"]
+    cell |= {name: value for name, value in wrong.items() if name in cell}
+    if cell["comparison"]:
+        cell["comparison"] |= {name: v for name, v in wrong.items() if name in cell["comparison"]}
+    Path("out/report.json").write_text(json.dumps(document), "utf-8")
+    Path("out/journal.jsonl").unlink()
+    ended = gate("report", "out")
+    assert ended.code == 2
+    assert f"cell {RED!r} is {status}, which its comparison denies" in ended.err
+
+
+def test_a_refused_merge_leaves_no_old_reports(gate: Gate) -> None:
+    shards = [shard(gate, index) for index in (1, 2, 3)]
+    assert gate("merge", *shards, "--out", "out/all").code == 0
+    assert gate("merge", *shards[:2], "--out", "out/all").code == 2
+    assert list(Path("out/all").iterdir()) == []
+
+
+@pytest.mark.parametrize("report", ["out", "out/junit.xml"])
+def test_a_rerun_replays_the_same_table(report: str, gate: Gate) -> None:
     cell = RED.replace("ieee", "rcpss")
     gate("run", "matrices/smoke.yaml", "--cell", cell, "--rcp-table", "amd-zen-4")
-    assert gate("rerun", "out").code == 0
+    assert gate("rerun", report).code == 0
     first, second = load("out"), load("out/rerun")
     assert second.rcp_table == "amd-zen-4"
     assert second.references == first.references
     assert "amd-zen-4" in " ".join(second.notes)
-    text = Path("out/report.json").read_text("utf-8")
-    Path("out/report.json").write_text(
-        text.replace('"rcp_table": "amd-zen-4"', '"rcp_table": "/etc/passwd"'), "utf-8"
-    )
-    ended = gate("rerun", "out")
+    for path in (Path("out/report.json"), Path("out/junit.xml")):
+        text = path.read_text("utf-8").replace('"amd-zen-4"', '"/etc/passwd"')
+        path.write_text(text, "utf-8")
+    ended = gate("rerun", report)
     assert ended.code == 2
     assert "the run replayed the table '/etc/passwd'; name its file with --rcp-table" in ended.err
 

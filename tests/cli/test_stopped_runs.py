@@ -13,13 +13,15 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 import quick_gate
 from program import Outcome, started
 
-from gate import journal, record, workers
+from backends.base import Backend
+from backends.cpu import Cpu
+from gate import journal, publish, record, workers
 from gate.model import Run, Status
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +55,10 @@ def lines(out: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
+def cells_of(root: ET.Element) -> list[ET.Element]:
+    return [case for case in root.iter("testcase") if case.get("classname") != "gate"]
+
+
 def finished(out: Path) -> set[str]:
     """Return the ids of the cells whose results are whole in the journal."""
     found = (json.loads(line) for line in (out / journal.NAME).read_bytes().split(b"\n")[:-1])
@@ -60,7 +66,7 @@ def finished(out: Path) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that nothing stopped."""
     folder = tmp_path_factory.mktemp("whole")
     subprocess.run(command(*ARGUMENTS), cwd=folder, stdout=subprocess.DEVNULL, check=True)
@@ -85,24 +91,25 @@ MOMENTS = sorted(random.Random(1).sample(range(1, 240), 20))  # noqa: S311 - no 
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_after_a_kill_the_reports_are_whole_and_no_finished_cell_is_lost(
-    moment: int, tmp_path: Path, whole: Run, gate: Gate
+    moment: int, tmp_path: Path, undisturbed: Run, gate: Gate
 ) -> None:
     out = killed_after(tmp_path, moment)
     root = ET.fromstring((out / "junit.xml").read_text("utf-8"))  # noqa: S314 - our own document
-    ids = [result.cell.id for result in whole.results]
-    assert [case.get("name") for case in root.iter("testcase")] == ids
+    ids = [result.cell.id for result in undisturbed.results]
+    assert [case.get("name") for case in cells_of(root)] == ids
     assert (out / "report.md").read_text("utf-8").endswith("\n")
     assert [result.cell.id for result in record.load(out / record.NAME).results] == ids
     kept = finished(out)
     run = record.recovered(out)
     assert {r.cell.id for r in run.results if r.status is Status.PASS} == kept
     assert run.unfinished == CELLS - len(kept)
-    assert gate("report", "out").code == (4 if run.unfinished else 0)
+    assert gate("report", "out").code == (130 if run.interrupted else 0)
+    assert run.interrupted or not run.unfinished
     assert record.load(out / record.NAME) == run
     assert gate("run", "--resume", "out").code == 0
     again = record.load(out / record.NAME)
     assert again.id == run.id
-    assert timeless(again) == timeless(whole)
+    assert timeless(again) == timeless(undisturbed)
     assert {r.cell.id: r.seconds for r in run.results if r.cell.id in kept}.items() <= {
         r.cell.id: r.seconds for r in again.results
     }.items()  # what was finished did not run again
@@ -111,9 +118,9 @@ def test_after_a_kill_the_reports_are_whole_and_no_finished_cell_is_lost(
 def test_before_the_first_cell_every_cell_is_an_error_in_every_report(tmp_path: Path) -> None:
     out = killed_after(tmp_path, 1)
     root = ET.fromstring((out / "junit.xml").read_text("utf-8"))  # noqa: S314 - our own document
-    assert sum(case.find("error") is not None for case in root.iter("testcase")) == CELLS
+    assert [case.find("error") is not None for case in cells_of(root)] == [True] * CELLS
     assert f"{CELLS} did not finish" in (out / "report.md").read_text("utf-8")
-    assert json.loads((out / record.NAME).read_text("utf-8"))["exit_code"] == 4
+    assert json.loads((out / record.NAME).read_text("utf-8"))["exit_code"] == 130
 
 
 @pytest.fixture
@@ -122,7 +129,7 @@ def stopped(tmp_path: Path) -> Path:
     return killed_after(tmp_path, 120)
 
 
-def test_a_cut_last_line_counts_as_not_written(stopped: Path) -> None:
+def test_a_cut_last_line_counts_as_not_written(stopped: Path, gate: Gate, undisturbed: Run) -> None:
     path = stopped / journal.NAME
     text = path.read_bytes()[: path.read_bytes().rindex(b"\n") + 1]
     last = text.rstrip(b"\n").rindex(b"\n") + 1
@@ -133,6 +140,9 @@ def test_a_cut_last_line_counts_as_not_written(stopped: Path) -> None:
         assert record.recovered(stopped).unfinished in (whole.unfinished, whole.unfinished + 1)
     path.write_bytes(text[:-1])
     assert record.recovered(stopped) != whole
+    assert gate("run", "--resume", "out").code == 0
+    assert gate("report", "out").code == 0  # nothing of the cut line is left in the journal
+    assert timeless(record.recovered(stopped)) == timeless(undisturbed)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +174,55 @@ def test_a_run_does_not_go_on_where_its_cells_have_changed(stopped: Path, gate: 
     assert "changed since the run began; start anew" in ended.err
 
 
+def test_a_killed_run_is_no_success_whatever_its_journal_holds(
+    tmp_path: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reports are as old as the last time they were written; here as the run began."""
+    out, kept = tmp_path / "out", []
+    write = publish.write
+
+    def first_only(*arguments: Any) -> Any:  # noqa: ANN401 - passed on
+        kept.append(arguments)
+        return write(*arguments) if len(kept) == 1 else {}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publish, "write", first_only)
+        assert gate(*ARGUMENTS, "--cell", "*/cuda", "--require", "cuda").code == 3
+    run = record.recovered(out)
+    assert (run.unfinished, run.interrupted) == (0, True)
+    assert gate("report", "out").code == 130
+    assert gate("run", "--resume", "out").code == 3  # cuda is still required
+
+
+def test_a_run_does_not_go_on_without_its_candidate(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_reference(name: str) -> Backend:
+        return quick_gate.open_quickly("cpu" if name == "cpu" else "gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cpu, "facts", lambda _: {"device": "here"})
+        assert gate(*ARGUMENTS).code == 0
+        patch.setattr(workers, "open_worker", open_reference)
+        ended = gate("run", "--resume", "out")
+    assert ended.code == 2
+    assert "--resume: candidate opencl:pocl: it was here when the run began" in ended.err
+
+
+def test_only_a_run_with_a_journal_goes_on(stopped: Path, gate: Gate) -> None:
+    (stopped / journal.NAME).unlink()
+    ended = gate("run", "--resume", "out")
+    assert ended.code == 2
+    assert "--resume: out has no journal.jsonl; name the folder of a `run`" in ended.err
+
+
+def test_two_runs_do_not_write_one_journal(tmp_path: Path) -> None:
+    kept = journal.Journal(tmp_path / journal.NAME, "r")
+    with pytest.raises(BlockingIOError):
+        journal.Journal(tmp_path / journal.NAME, "r")
+    kept.close()
+
+
 def test_a_run_does_not_go_on_on_another_host(stopped: Path, gate: Gate) -> None:
     path = stopped / journal.NAME
     path.write_bytes(path.read_bytes().replace(b"glibc 2", b"glibc 1"))
@@ -172,15 +231,19 @@ def test_a_run_does_not_go_on_on_another_host(stopped: Path, gate: Gate) -> None
     assert "--resume: host: C library changed since the run began; start anew" in ended.err
 
 
-def test_a_new_run_takes_nothing_from_the_one_before(stopped: Path, whole: Run, gate: Gate) -> None:
+def test_a_new_run_takes_nothing_from_the_one_before(
+    stopped: Path, undisturbed: Run, gate: Gate
+) -> None:
     assert gate(*ARGUMENTS).code == 0
     run = record.recovered(stopped)
-    assert timeless(run) == timeless(whole)
+    assert timeless(run) == timeless(undisturbed)
     written = (stopped / journal.NAME).read_bytes().splitlines()
     assert {json.loads(line)["run"] for line in written} == {run.id}
 
 
-def test_where_no_file_can_grow_the_last_good_reports_stay(tmp_path: Path, whole: Run) -> None:
+def test_where_no_file_can_grow_the_last_good_reports_stay(
+    tmp_path: Path, undisturbed: Run
+) -> None:
     """A limit of the process stands for a full disk: a write at the limit is cut short."""
     out = killed_after(tmp_path, 1)
     size = (out / record.NAME).stat().st_size
@@ -194,7 +257,7 @@ def test_where_no_file_can_grow_the_last_good_reports_stay(tmp_path: Path, whole
     assert ended.returncode == 4
     assert "out/report.json cannot be written: File too large" in ended.stderr
     assert f"out/{journal.NAME} cannot be written: " in ended.stderr
-    assert ended.stdout.splitlines()[-1] == whole.verdict
+    assert ended.stdout.splitlines()[-1] == undisturbed.verdict
     kept = record.load(out / record.NAME)
     assert kept.unfinished == CELLS
     recovered = record.recovered(out)
