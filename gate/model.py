@@ -250,7 +250,7 @@ class Run:
             `candidate opencl:pocl`, `fixtures` ...), the same for two runs on one machine.
         started: start of the run, ISO 8601 UTC.
         seconds: duration of the run.
-        interrupted: whether a person stopped it.
+        interrupted: whether it was stopped before its end, or still goes on.
         shard: the part of the selection that this run has, if not all of it.
         repeats: id of the run whose cells this one repeats, if it does.
     """

@@ -263,7 +263,9 @@ def products() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     options = random.choice([1.0, 1.05, 1.2, 1.37, 1.4999, 7.3, 100.0], n)
     ends = random.choice([0, 1, -1, 2**31 - 1, 2**31, 1 - 2**31, -(2**31)], n)
     values, limits = zip(plain, ties, (value, np.clip(near, 1, 100)), (ends, options), strict=True)
-    return np.concatenate(values).astype(np.int64), np.concatenate(limits)
+    samples, factors = np.concatenate(values).astype(np.int64), np.concatenate(limits)
+    samples[0], factors[0] = 3, 4 / 3  # 4 - 2^-52, half way to 4
+    return samples, factors
 
 
 def test_a_limited_product_is_rounded_to_53_bits_and_cut_as_in_doubles(device: Device) -> None:

@@ -10,6 +10,7 @@ from notebook import GRID_LIMIT, Notebook
 from stills import noise
 
 from backends.base import Arithmetic
+from backends.features.integer_adm.conclusion import Region, pool_masked
 from backends.features.integer_adm.spec import IntegerAdmOptions
 from backends.features.integer_adm.twin import (
     BATCH,
@@ -101,3 +102,21 @@ def test_a_gain_limit_is_its_double_in_53_bits(value: float) -> None:
     assert 2**52 <= int(bits) < 2**53
     assert 46 <= int(places) <= 52
     assert Fraction(int(bits), 2 ** int(places)) == Fraction(value)
+
+
+# A little more than half way between two binary32 numbers; its binary64 is half way, and even.
+BESIDE_A_TIE = 2**60 + 2**36 + 1
+
+
+@pytest.mark.parametrize(
+    ("scale", "rounded"), [(0, 2**60), *((s, 2**60 + 2**37) for s in (1, 2, 3))]
+)
+def test_a_total_is_rounded_twice_at_scale_0_and_once_at_the_others(
+    scale: int, rounded: int
+) -> None:
+    def pooled(total: int) -> np.float32:
+        totals = np.array([total, total, total], np.int64)
+        return pool_masked(totals, Region(scale, 40, 30), 0, np.float32(1), 0)
+
+    assert pooled(BESIDE_A_TIE) == pooled(rounded)
+    assert pooled(2**60) != pooled(2**60 + 2**37)

@@ -25,7 +25,7 @@ FUNCTION int reaches(ulong dot, ulong ref, ulong dist, int gap)
     const ulong low = 16772106 * (squares & low24);
     const ulong whole = 16772106 * (squares >> 24) + (low >> 24);
     const ulong part = low & low24;        // the product is whole + part / 2^24
-    const int more = (int)clz(whole) - 11; // bits of `part` among the 53, 5 to 8
+    const int more = (int)clz(whole) - 11; // bits of `part` among the 53, 5 to 7
     const ulong rest = part & (low24 >> more);
     const ulong middle = (ulong)1 << (23 - more);
     ulong bound = (whole << more) + (part >> (24 - more));

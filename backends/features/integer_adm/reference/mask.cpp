@@ -57,10 +57,10 @@ std::int64_t excess(std::int32_t sample, std::uint32_t weight, std::int32_t thre
 {
     const std::int64_t product = std::int64_t{sample} * weight;
     if (scale > 0) {
-        const std::int64_t magnitude = std::abs(w32((product + (1 << 27)) >> 28));
+        const std::int64_t magnitude = std::abs(std::int64_t{w32((product + (1 << 27)) >> 28)});
         return std::max(w32(magnitude - threshold), 0);
     }
-    const std::int64_t magnitude = std::abs(w32(product));
+    const std::int64_t magnitude = std::abs(std::int64_t{w32(product)});
     const std::int64_t scaled = std::int64_t{threshold} * (band < 2 ? 1 << 10 : 1 << 12);
     if (vmafx)
         return std::clamp(magnitude - scaled, std::int64_t{0}, (std::int64_t{1} << 31) - 1);
