@@ -189,7 +189,7 @@ def _reported(path: Path) -> _Report:
 
 
 def _of_junit(document: bytes) -> _Report:
-    cells, facts = rerun.of_junit(document), rerun.facts_of_junit(document)
+    cells, facts = rerun.of_junit(document)
     for name in ("run", "replayed table"):
         if name not in facts:
             message = f"the file does not tell its {name}; name the report.json beside it"

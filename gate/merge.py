@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from gate.model import Cell, ReferenceScores, Result, Run, Shard
 
-_OF = attrgetter("feature", "dialect", "conclusion", "options_name", "fixture", "reference")
 _KIND = attrgetter("feature", "dialect", "conclusion")
 
 _SHOWN = reprlib.Repr()
@@ -218,7 +217,7 @@ def _contradictory(parts: list[_Part]) -> Iterator[str]:
     """Yield reference scores that have no cell, or other bits than another shard's."""
     known: dict[tuple[str, ...], tuple[ReferenceScores, str]] = {}
     for part in parts:
-        own = {_OF(cell) for cell in part.cells}
+        own = {cell.of for cell in part.cells}
         for scores in part.run.references:
             name = "/".join(scores.of)
             if scores.of not in own:
@@ -233,7 +232,7 @@ def _contradictory(parts: list[_Part]) -> Iterator[str]:
 def _references(parts: list[_Part], results: Sequence[Result]) -> tuple[ReferenceScores, ...]:
     """Return the scores of every reference once, in the order in which one run computes them."""
     found = {scores.of: scores for part in parts for scores in part.run.references}
-    order = dict.fromkeys(_OF(result.cell) for result in results)
+    order = dict.fromkeys(result.cell.of for result in results)
     return tuple(found[of] for of in order if of in found)
 
 

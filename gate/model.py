@@ -114,6 +114,12 @@ class Cell:
         return "/".join(names)
 
     @property
+    def of(self) -> tuple[str, ...]:
+        """What its reference computes: cells that share a reference's scores have the same."""
+        arithmetic = (self.feature, self.dialect, self.conclusion, self.options_name)
+        return (*arithmetic, self.fixture, self.reference)
+
+    @property
     def arithmetic(self) -> str:
         """The dialect's part of the id: `rcpss-double`, `rcpss-double+vmafx`."""
         return arithmetic_name(self.dialect, self.conclusion)

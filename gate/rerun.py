@@ -47,8 +47,20 @@ def of_run(run: Run) -> list[Reported]:
     return [Reported(result.cell.id, result.status not in GREEN) for result in run.results]
 
 
-def of_junit(document: bytes) -> list[Reported]:
-    """Return every cell of a JUnit file of this program.
+class JUnit(NamedTuple):
+    """What a JUnit file of this program says.
+
+    Attributes:
+        cells: every cell.
+        facts: the properties, by name.
+    """
+
+    cells: list[Reported]
+    facts: dict[str, str]
+
+
+def of_junit(document: bytes) -> JUnit:
+    """Read a JUnit file of this program.
 
     Args:
         document: the file's bytes, at most LARGEST of them; they may come from anybody.
@@ -56,30 +68,15 @@ def of_junit(document: bytes) -> list[Reported]:
     Raises:
         ValueError: it is no such file, or not all cells found room in it; one sentence.
     """
-    return _read(document).cells
-
-
-def facts_of_junit(document: bytes) -> dict[str, str]:
-    """Return the properties of a JUnit file of this program.
-
-    Args:
-        document: as for `of_junit`.
-
-    Raises:
-        ValueError: it is no such file, or not all cells found room in it; one sentence.
-    """
-    return _read(document).facts
-
-
-def _read(document: bytes) -> _Reader:
     if len(document) > LARGEST:
         message = f"the file is larger than {LARGEST} bytes, so it is no junit.xml of parity-gate"
         raise ValueError(message)
     try:
-        return _Reader(document)
+        reader = _Reader(document)
     except expat.ExpatError as error:
         message = f"the file is no whole XML ({error}); name a junit.xml of parity-gate"
         raise ValueError(message) from error
+    return JUnit(reader.cells, reader.facts)
 
 
 class _Reader:

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from gate.model import Shard
     from gate.opening import Facts, OpenBackend
 
-_GROUP = attrgetter("feature", "dialect", "conclusion", "options_name", "reference")
-
 
 class Progress:
     """Who wants to know how far the run is; this one does not."""
@@ -282,7 +280,7 @@ class _Session:
         with open_fixture(name, spec, root) as clip:
             digests = {f"{name}.{side}": digest for side, digest in clip.sha256.items()}
             self._knows_fixture(digests)
-            for _, group in groupby(cells, key=_GROUP):
+            for _, group in groupby(cells, key=attrgetter("of")):
                 self._run_group(list(group), clip)
 
     def _run_group(self, cells: list[Cell], clip: Clip) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import chain, pairwise
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from gate import plan
@@ -24,8 +23,6 @@ VARIABLE = "PARITY_GATE_SHARD"  # INDEX/COUNT, taken as it is
 # Of the smallest size in a shard. Smaller chunks balance better, and each opens its fixture again;
 # pr.yaml and nightly.yaml, in 2 to 16 shards, end first or nearly so with this many.
 CHUNKS = 4
-
-_GROUP = attrgetter(*plan.ORDER[:-1])  # whose candidates share a reference
 
 
 class Service(NamedTuple):
@@ -145,7 +142,7 @@ def _chunks(cells: Sequence[Cell], count: int) -> Iterator[list[int]]:
     fixtures: dict[str, dict[tuple[str, ...], list[int]]] = {}
     for position, cell in enumerate(cells):
         groups = fixtures.setdefault(cell.fixture, {})
-        groups.setdefault(_GROUP(cell), []).append(position)
+        groups.setdefault(cell.of, []).append(position)
     most = max(1, _cost(cells, range(len(cells))) // (CHUNKS * count))
     for groups in fixtures.values():
         listed = list(groups.values())

@@ -112,17 +112,17 @@ def test_our_junit_file_says_what_the_run_says() -> None:
     run = replace(WHOLE, missing=("cuda: gone",), interrupted=True)
     document = junit.render(run)
     assert document.count('classname="gate"') == 2
-    assert of_junit(document.encode()) == REPORTED
+    assert of_junit(document.encode()).cells == REPORTED
 
 
 def test_errors_of_the_gate_redden_no_cell() -> None:
     cases = '<testcase name="a/b" classname="c"/><testcase name="x" classname="gate"><error/>'
-    assert of_junit(junit_of(f"{cases}</testcase>")) == [Reported("a/b", red=False)]
+    assert of_junit(junit_of(f"{cases}</testcase>")).cells == [Reported("a/b", red=False)]
 
 
 def test_what_a_testcase_prints_does_not_redden_it() -> None:
     case = '<testcase name="a/b"><system-out>failure<error/></system-out><skipped/></testcase>'
-    assert of_junit(junit_of(case)) == [Reported("a/b", red=False)]
+    assert of_junit(junit_of(case)).cells == [Reported("a/b", red=False)]
 
 
 def test_a_document_type_is_refused_before_anything_grows() -> None:
@@ -160,7 +160,7 @@ def test_elements_are_nested_as_deep_as_allowed_and_no_deeper() -> None:
     def nested(depth: int) -> bytes:
         return b"<testsuites>" + b"<a>" * (depth - 1) + b"</a>" * (depth - 1) + b"</testsuites>"
 
-    assert of_junit(nested(rerun.DEEPEST)) == []
+    assert of_junit(nested(rerun.DEEPEST)).cells == []
     with pytest.raises(ValueError, match=r"^the file has <testsuites/a/a/a/a/a/a/a/a>"):
         of_junit(nested(rerun.DEEPEST + 1))
 
@@ -174,12 +174,12 @@ def test_a_testcase_without_a_name_is_refused() -> None:
 def test_a_file_is_as_large_as_allowed_and_no_larger(monkeypatch: pytest.MonkeyPatch) -> None:
     document = junit_of('<testcase name="a/b"/>')
     monkeypatch.setattr(rerun, "LARGEST", len(document))
-    assert of_junit(document) == [Reported("a/b", red=False)]
+    assert of_junit(document).cells == [Reported("a/b", red=False)]
     with pytest.raises(ValueError, match=f"^the file is larger than {len(document)} bytes"):
         of_junit(document + b" ")
 
 
 def test_a_cell_id_of_a_file_is_checked_against_the_plan() -> None:
-    reported = of_junit(junit_of('<testcase name="../../etc/passwd"/>'))
+    reported = of_junit(junit_of('<testcase name="../../etc/passwd"/>')).cells
     sentence = "the matrix no longer has cell ../../etc/passwd; choose others with --cell"
     assert refusal(reported, (make_cell(),)) == (sentence, ExitCode.USAGE)
