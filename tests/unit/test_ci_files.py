@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -89,7 +90,9 @@ def checked(root: Path) -> subprocess.CompletedProcess[str]:
         if not (PROGRAMS / name).exists():
             absent(name, "not installed; `make lint` installs it")
     command = ["sh", str(ROOT / "ci" / "check-workflows.sh"), str(PROGRAMS), str(root)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    # Both programs colour what they print where `CI` is set; the patterns here are of plain text.
+    environment = {**os.environ, "NO_COLOR": "1"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def runs(path: Path) -> Iterator[str]:
