@@ -113,7 +113,7 @@ def rerun_cells(
             selection=tuple(cell or ()),
             required=tuple(dict.fromkeys((*required, *needed))),
             rcp_table=named or "",
-            repeats=read.id,
+            rerun_of=read.id,
         )
         raise typer.Exit(finish(declared, begun, out, table, ignore_interrupts))
 

@@ -136,7 +136,8 @@ def _common(part: _Part) -> dict[str, object]:
         "selection": run.selection,
         "--require": run.required,
         "--rcp-table": run.rcp_table,
-        "repeated run": run.repeats,
+        "repeated run": run.rerun_of,
+        "--repeat": run.repeat,
     }
     for title, facts in environment.items():
         if title.partition(" ")[0] in ("matrix", "feature", *sections.BY_NAME):

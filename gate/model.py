@@ -37,6 +37,7 @@ class Status(StrEnum):
     PASS = "PASS"  # noqa: S105 - a verdict, not a password
     KNOWN = "KNOWN"  # differs as a reviewed deviation says; counts as PASS and is always shown
     FAIL = "FAIL"
+    NONDETERMINISTIC = "NONDETERMINISTIC"  # a side gives other bits when it is asked again
     ERROR = "ERROR"
     SKIP = "SKIP"
 
@@ -46,7 +47,7 @@ class ExitCode(IntEnum):
 
     INTERRUPTED = 130
     USAGE = 2
-    FAIL = 1
+    FAIL = 1  # also NONDETERMINISTIC
     NOTHING = 3  # nothing selected, every cell skipped, or a required backend missing
     ERROR = 4
     OK = 0
@@ -173,6 +174,42 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Control:
+    """A side that was computed once more and compared with itself.
+
+    Attributes:
+        side: `reference` or `candidate`.
+        how: what was another: `again`, `on one thread`, `in dirty memory`.
+        scores, different: number of scores compared, and of those whose bits differ.
+    """
+
+    side: str
+    how: str
+    scores: int
+    different: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """How the results of a candidate that was computed several times compare with each other.
+
+    Attributes:
+        runs: how often it was computed, at least 2.
+        results: number of different results among them.
+        rare: number of runs that gave another result than the most frequent one.
+    """
+
+    runs: int
+    results: int
+    rare: int
+
+    @property
+    def detection(self) -> float:
+        """Probability that so many runs see a fault that shows as often as here."""
+        return 1 - (1 - self.rare / self.runs) ** self.runs
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What became of one cell.
 
@@ -181,7 +218,9 @@ class Result:
         detail: compiler log or traceback, may be empty, may be long.
         comparison: present for PASS, KNOWN and FAIL.
         reference_seconds: time of the reference; it is shared by the candidates of a group.
-        seconds: time of the candidate and the comparison.
+        seconds: time of the candidate.
+        controls: how the sides compare with themselves; for a sample of cells and for red ones.
+        stability: present where the candidate was computed several times.
     """
 
     cell: Cell
@@ -191,6 +230,14 @@ class Result:
     comparison: Comparison | None = None
     reference_seconds: float = 0.0
     seconds: float = 0.0
+    controls: tuple[Control, ...] = ()
+    stability: Stability | None = None
+
+    @property
+    def unstable(self) -> bool:
+        """Whether a side gave other bits when it was asked again."""
+        moved = self.stability is not None and self.stability.results > 1
+        return moved or any(control.different for control in self.controls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +248,7 @@ class ReferenceScores:
         reference: the backend's name.
         names: output names, one per column.
         frames: one tuple of values per frame; UNSET is None.
+        cached: whether they were computed by an earlier run.
     """
 
     feature: str
@@ -211,6 +259,7 @@ class ReferenceScores:
     reference: str
     names: tuple[str, ...]
     frames: tuple[tuple[float | None, ...], ...]
+    cached: bool = False
 
     @property
     def of(self) -> tuple[str, ...]:
@@ -258,7 +307,8 @@ class Run:
         seconds: duration of the run.
         interrupted: whether it was stopped before its end, or still goes on.
         shard: the part of the selection that this run has, if not all of it.
-        repeats: id of the run whose cells this one repeats, if it does.
+        rerun_of: id of the run whose cells this one repeats, if it does.
+        repeat: how often each candidate is computed.
     """
 
     id: str
@@ -275,9 +325,10 @@ class Run:
     seconds: float
     interrupted: bool
     shard: Shard | None = None
-    repeats: str = ""
+    rerun_of: str = ""
     required: tuple[str, ...] = ()
     rcp_table: str = ""
+    repeat: int = 1
 
     def count(self, status: Status) -> int:
         """Return the number of cells with this status."""
@@ -298,7 +349,7 @@ class Run:
         """Return the code of the process, by the rules of DESIGN.md."""
         if self.interrupted:
             return ExitCode.INTERRUPTED
-        if self.count(Status.FAIL):
+        if self.count(Status.FAIL) or self.count(Status.NONDETERMINISTIC):
             return ExitCode.FAIL
         if self.missing or self._nothing:
             return ExitCode.NOTHING
@@ -320,12 +371,12 @@ class Run:
     def verdict(self) -> str:
         """Return one line: the verdict and the counts behind it."""
         cells = counted(len(self.results), "cell")
-        if self.selection or self.shard or self.repeats:
+        if self.selection or self.shard or self.rerun_of:
             cells = f"{len(self.results)} of {counted(self.planned, 'cell')}"
         if self.shard:
             cells += f" (shard {self.shard.index} of {self.shard.count})"
-        if self.repeats:
-            cells += f" (repeated of run {self.repeats})"
+        if self.rerun_of:
+            cells += f" (repeated of run {self.rerun_of})"
         counts = {status: self.count(status) for status in Status}
         counts[Status.ERROR] -= self.unfinished
         parts = [cells, *(f"{number} {status}" for status, number in counts.items() if number)]

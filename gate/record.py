@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "report.json"
-VERSION = 2
+VERSION = 3
 LARGEST = 1 << 30  # bytes
 
 _RUN = TypeAdapter(Run)
@@ -106,10 +106,11 @@ def _result(entry: dict[str, Any]) -> Result:
 
 
 def _require_agreement(result: Result) -> None:
-    """Refuse a result whose status is not what its comparison says."""
+    """Refuse a result whose status is not what its comparison and its repeats say."""
     comparison, status = result.comparison, result.status
     compared = status in (Status.PASS, Status.KNOWN, Status.FAIL)
-    sound = compared == (comparison is not None)
+    unstable = status is Status.NONDETERMINISTIC
+    sound = result.unstable == unstable and (unstable or compared == (comparison is not None))
     if comparison is not None and status in (Status.PASS, Status.KNOWN):
         whole = comparison.scores == result.cell.scores > 0
         differs = bool(comparison.different or comparison.mismatches)

@@ -73,7 +73,7 @@ def begun(  # noqa: PLR0913 - all of it is independent
     required: tuple[str, ...] = (),
     rcp_table: str = "",
     shard: Shard | None = None,
-    repeats: str = "",
+    rerun_of: str = "",
     notes: tuple[str, ...] = (),
 ) -> Run:
     """Return a run of `cells` before anything ran; none of them is finished.
@@ -87,7 +87,7 @@ def begun(  # noqa: PLR0913 - all of it is independent
         required: backends that must be there, whether or not a cell uses them.
         rcp_table: the replayed table, as the command line names it.
         shard: the part of the selection that `cells` are.
-        repeats: id of the run whose cells these repeat.
+        rerun_of: id of the run whose cells these repeat.
         notes: what the verdict must say, beside what the arithmetic makes it say.
     """
     return Run(
@@ -105,7 +105,7 @@ def begun(  # noqa: PLR0913 - all of it is independent
         seconds=0.0,
         interrupted=True,  # until it ends, should nothing else be written of it
         shard=shard,
-        repeats=repeats,
+        rerun_of=rerun_of,
         required=required,
         rcp_table=rcp_table,
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gate.model import Cell, Comparison, Mismatch, ReferenceScores, Result, Run
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 def render(run: Run) -> str:
@@ -37,7 +37,8 @@ def render(run: Run) -> str:
         "rcp_table": run.rcp_table,
         "command": run.command,
         "shard": None if run.shard is None else asdict(run.shard),
-        "repeats": run.repeats,
+        "rerun_of": run.rerun_of,
+        "repeat": run.repeat,
         "missing": run.missing,
         "notes": run.notes,
         "interrupted": run.interrupted,
@@ -83,6 +84,8 @@ def result_entry(result: Result) -> dict[str, object]:
         "comparison": _comparison(result.comparison),
         "reference_seconds": result.reference_seconds,
         "seconds": result.seconds,
+        "controls": [asdict(control) for control in result.controls],
+        "stability": None if result.stability is None else asdict(result.stability),
     }
 
 

@@ -39,6 +39,7 @@ class Look(NamedTuple):
 # Worst first.
 LOOKS = {
     Status.FAIL: Look(Kind.FAILURE, "❌", "✗", "bold red"),
+    Status.NONDETERMINISTIC: Look(Kind.FAILURE, "🎲", "~", "bold red"),
     Status.ERROR: Look(Kind.ERROR, "💥", "!", "bold magenta"),
     Status.SKIP: Look(Kind.SKIPPED, "⏭", "-", "yellow"),
     Status.KNOWN: Look(Kind.PASSED, "🟡", "≠", "cyan"),

@@ -107,8 +107,8 @@ def origin(run: Run) -> dict[str, str]:
     if run.shard:
         shard, selected = run.shard, counted(run.shard.selected, "selected cell")
         facts["shard"] = f"{shard.index} of {shard.count}, {len(shard.positions)} of {selected}"
-    if run.repeats:
-        facts["repeats cells of run"] = run.repeats
+    if run.rerun_of:
+        facts["repeats cells of run"] = run.rerun_of
     return facts
 
 

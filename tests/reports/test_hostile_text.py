@@ -70,7 +70,7 @@ def _runs(build_run: BuildRun, build_cell: BuildCell) -> Callable[[tuple[str, ..
             Result(replace(second, dialect="ieee-single"), Status.PASS, comparison=comparison),
         )
         run = build_run(*results, matrix=matrix, missing=(missing,), notes=(note,))
-        run = replace(run, command=command, selection=(glob,), repeats=key, id=value)
+        run = replace(run, command=command, selection=(glob,), rerun_of=key, id=value)
         (reference,) = run.references
         unset = replace(reference, fixture=one, options_name=options, names=(score, key, value))
         return replace(
@@ -143,7 +143,7 @@ def test_json_gives_every_text_back(texts: tuple[str, ...], build: Build) -> Non
         assert [cell[name] for cell in cells] == list(map(_joined, told))
     for name in ("notes", "missing", "selection"):
         assert document[name] == list(map(_joined, getattr(run, name)))
-    for name in ("matrix", "command", "id", "repeats", "started"):
+    for name in ("matrix", "command", "id", "rerun_of", "started"):
         assert document[name] == _joined(getattr(run, name))
     assert document["environment"] == {
         _joined(section): {_joined(key): _joined(value) for key, value in facts.items()}

@@ -33,7 +33,7 @@ def _without_times(value: object) -> object:
 
 def test_document_holds_verdict_and_counts(run: Run) -> None:
     document = _document(run)
-    assert document["schema_version"] == 2
+    assert document["schema_version"] == 3
     assert document["verdict"] == run.verdict
     assert document["exit_code"] == 1
     assert document["counts"] == {
@@ -149,14 +149,14 @@ def test_conclusions_references_and_notes_are_kept(
 
 def test_document_holds_every_field_of_a_run(build_run: BuildRun, failed: Result) -> None:
     shard = Shard(2, 3, (4,), selected=9)
-    document = _document(build_run(failed, shard=shard, repeats="abc", required=("cuda",)))
+    document = _document(build_run(failed, shard=shard, rerun_of="abc", required=("cuda",)))
     derived = {"schema_version", "verdict", "exit_code", "counts", "unset"}
     names = {field.name for field in fields(Run)} - {"results"} | {"cells"}
     assert document.keys() == names | derived
     assert document["id"] == "0123456789abcdef"
     assert document["command"] == "parity-gate run matrices/pr.yaml"
     assert document["shard"] == {"index": 2, "count": 3, "positions": [4], "selected": 9}
-    assert (document["repeats"], document["required"]) == ("abc", ["cuda"])
+    assert (document["rerun_of"], document["required"]) == ("abc", ["cuda"])
     assert _document(build_run(failed))["shard"] is None
 
 

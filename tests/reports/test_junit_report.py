@@ -90,7 +90,7 @@ def check_structure(element: ET.Element) -> None:
 
 def test_document_has_the_structure_that_consumers_read(build_run: BuildRun, run: Run) -> None:
     shard = Shard(1, 2, (0, 1, 2, 3, 4), selected=9)
-    whole = replace(run, missing=("cuda: no driver",), notes=("note",), shard=shard, repeats="abc")
+    whole = replace(run, missing=("cuda: no driver",), notes=("note",), shard=shard, rerun_of="abc")
     for limit in (junit.LIMIT, 10_000, 5_000, 3_500):
         for part in (whole, build_run()):
             check_structure(ET.fromstring(junit.render(part, limit)))  # noqa: S314 - our own document
@@ -251,7 +251,7 @@ def test_properties_say_which_run_it_is(build_run: BuildRun, passed: Result) -> 
         return {p.attrib["name"]: p.attrib["value"] for p in _suite(run).iter("property")}
 
     shard = Shard(2, 8, (4,), selected=31)
-    properties = told(build_run(passed, shard=shard, repeats="abc"))
+    properties = told(build_run(passed, shard=shard, rerun_of="abc"))
     assert properties["run"] == "0123456789abcdef"
     assert properties["shard"] == "2 of 8, 1 of 31 selected cells"
     assert properties["repeats cells of run"] == "abc"

@@ -343,7 +343,7 @@ def test_report_says_which_run_it_is(build_run: BuildRun, passed: Result) -> Non
     assert "- shard" not in text
     assert "- repeats" not in text
     shard = Shard(2, 8, (4,), selected=31)
-    text = markdown.render(build_run(passed, shard=shard, repeats="abc"))
+    text = markdown.render(build_run(passed, shard=shard, rerun_of="abc"))
     assert "- shard <code>2 of 8, 1 of 31 selected cells</code>\n" in text
     assert "- repeats cells of run <code>abc</code>\n" in text
 

@@ -187,7 +187,7 @@ def test_a_shard_that_cannot_be_is_refused(index: int) -> None:
         (with_run(selection=()), "selection is (), and ('*adm/*',)"),
         (with_run(required=()), "--require is (), and ('cuda', 'opencl:pocl')"),
         (with_run(rcp_table="amd-zen4"), "--rcp-table is 'amd-zen4', and ''"),
-        (with_run(repeats="0123"), "repeated run is '0123', and ''"),
+        (with_run(rerun_of="0123"), "repeated run is '0123', and ''"),
         (with_facts("matrix", "sha256", "ac"), "matrix: sha256 is 'ac', and 'ab'"),
         (
             with_facts("matrix", "deviations", "d.yaml sha256 ce"),
