@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from backends import registry
 from backends.base import Arithmetic
-from gate import plan, runner
+from gate import asking, plan, runner
 from gate.draw import draw
 from gate.matrix import Expect, Matrix
 from gate.model import BOTH_REFUSE, Cell, Result, Run, Status
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from backends.base import Backend, Clip, Feature, Options, Scores
+    from gate.asking import Ask, Pending
     from gate.draw import Draw
 
 REFERENCE = "cpu"
@@ -80,6 +81,12 @@ class _Lent:
         self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
     ) -> Scores:
         return self._backend.compute(feature, arithmetic, options, clip)
+
+    def begin(self, ask: Ask) -> Pending:
+        return asking.beginning(self._backend)(ask)
+
+    def forget(self) -> None:
+        asking.forget(self._backend)
 
     def close(self) -> None:
         pass

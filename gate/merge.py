@@ -9,7 +9,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from gate import sections, shards
+from gate import control, sections, shards
 from gate.model import Status, counted
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gate.model import Cell, ReferenceScores, Result, Run, Shard
 
 _KIND = attrgetter("feature", "dialect", "conclusion")
+
+# What the program itself is: its facts, and how they are told.
+_GATE = {"parity-gate": "version of parity-gate", "sources": "sources of parity-gate"}
 
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = 100
@@ -68,6 +71,8 @@ def merge(reports: Sequence[tuple[str, Run]]) -> Run:
         zip(part.shard.positions, part.run.results, strict=True) for part in parts
     )
     results = tuple(result for _, result in sorted(placed, key=lambda pair: pair[0]))
+    sample = {name for part in parts for name in part.run.sample}
+    named = (control.named(result.cell) for result in results)
     return replace(
         first,
         id=hashlib.sha256("\n".join(part.run.id for part in parts).encode()).hexdigest()[:16],
@@ -82,6 +87,7 @@ def merge(reports: Sequence[tuple[str, Run]]) -> Run:
         started=min(part.run.started for part in parts),
         seconds=sum(part.run.seconds for part in parts),
         interrupted=any(part.run.interrupted for part in parts),
+        sample=tuple(dict.fromkeys(name for name in named if name in sample)),
         shard=None,
     )
 
@@ -119,7 +125,7 @@ def _foreign(parts: list[_Part]) -> Iterator[str]:
                 told = f"{name} is {_SHOWN.repr(value)}, and {_SHOWN.repr(other)} in {file}"
                 yield f"{part.file}: {told}; name shards of one run only"
         if part.run.unfinished < len(part.run.results):
-            for title, key in (("matrix", "sha256"), ("gate", "parity-gate")):
+            for title, key in (("matrix", "sha256"), *(("gate", key) for key in _GATE)):
                 if key not in part.run.environment.get(title, {}):
                     yield f"{part.file}: {title} {key} is missing; it is no whole report"
     yield from _unequal_notes(parts)
@@ -145,9 +151,8 @@ def _common(part: _Part) -> dict[str, object]:
             found |= {f"{title}: {key}": facts[key] for key in deciding}
         if title.startswith("feature "):
             found[f"{title}: list of facts"] = sorted(facts)
-    if "parity-gate" in environment.get("gate", {}):
-        found["version of parity-gate"] = environment["gate"]["parity-gate"]
-    return found
+    gate = environment.get("gate", {})
+    return found | {_GATE[key]: gate[key] for key in _GATE if key in gate}
 
 
 def _unequal_notes(parts: list[_Part]) -> Iterator[str]:
@@ -224,15 +229,22 @@ def _contradictory(parts: list[_Part]) -> Iterator[str]:
             if scores.of not in own:
                 yield f"{part.file}: reference scores of {name} without a cell; run it again"
             other, file = known.setdefault(scores.of, (scores, part.file))
-            # Their text tells -0 from +0, and no NaN from another.
-            if other is not scores and repr(other) != repr(scores):
+            if other is not scores and _bits(other) != _bits(scores):
                 told = f"reference scores of {name} have other bits in {file}"
                 yield f"{part.file}: {told}; run both on one kind of machine"
 
 
+def _bits(scores: ReferenceScores) -> str:
+    """Return a text that tells -0 from +0, and no NaN from another; a cached score is no other."""
+    return repr((scores.names, scores.frames))
+
+
 def _references(parts: list[_Part], results: Sequence[Result]) -> tuple[ReferenceScores, ...]:
     """Return the scores of every reference once, in the order in which one run computes them."""
-    found = {scores.of: scores for part in parts for scores in part.run.references}
+    found: dict[tuple[str, ...], ReferenceScores] = {}
+    for scores in (scores for part in parts for scores in part.run.references):
+        if scores.cached or scores.of not in found:  # a run that took any from a cache says so
+            found[scores.of] = scores
     order = dict.fromkeys(result.cell.of for result in results)
     return tuple(found[of] for of in order if of in found)
 

@@ -216,7 +216,7 @@ class Result:
     Attributes:
         reason: one sentence for every status but PASS; for FAIL the first mismatch.
         detail: compiler log or traceback, may be empty, may be long.
-        comparison: present for PASS, KNOWN and FAIL.
+        comparison: present for PASS, KNOWN, FAIL and NONDETERMINISTIC.
         reference_seconds: time of the reference; it is shared by the candidates of a group.
         seconds: time of the candidate.
         controls: how the sides compare with themselves; for a sample of cells and for red ones.
@@ -234,10 +234,17 @@ class Result:
     stability: Stability | None = None
 
     @property
+    def moved(self) -> tuple[str, ...]:
+        """Sides that gave other bits when they were asked again."""
+        sides = [control.side for control in self.controls if control.different]
+        if self.stability is not None and self.stability.results > 1:
+            sides.append("candidate")
+        return tuple(dict.fromkeys(sides))
+
+    @property
     def unstable(self) -> bool:
         """Whether a side gave other bits when it was asked again."""
-        moved = self.stability is not None and self.stability.results > 1
-        return moved or any(control.different for control in self.controls)
+        return bool(self.moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +316,7 @@ class Run:
         shard: the part of the selection that this run has, if not all of it.
         rerun_of: id of the run whose cells this one repeats, if it does.
         repeat: how often each candidate is computed.
+        sample: what is computed by the references that are controlled, each as `/`.join(Cell.of).
     """
 
     id: str
@@ -329,6 +337,7 @@ class Run:
     required: tuple[str, ...] = ()
     rcp_table: str = ""
     repeat: int = 1
+    sample: tuple[str, ...] = ()
 
     def count(self, status: Status) -> int:
         """Return the number of cells with this status."""
@@ -385,6 +394,12 @@ class Run:
         parts.append(f"{counted(self.scores, 'score')} compared, {self.different} different")
         if known := _different(r for r in self.results if r.status is Status.KNOWN):
             parts[-1] += f" ({known} known)"
+        unstable = (r for r in self.results if r.status is Status.NONDETERMINISTIC)
+        if moved := _different(r for r in unstable if "reference" in r.moved):
+            parts[-1] += f" ({moved} where the reference moved)"
+        if cached := sum(scores.cached for scores in self.references):
+            results = counted(len(self.references), "reference result")
+            parts.append(f"{cached} of {results} from the cache")
         parts += [f"required backend missing: {name}" for name in self.missing]
         parts += self.notes
         return f"{self._word}: {', '.join(parts)}"
@@ -462,3 +477,21 @@ def failure_sentence(result: Result) -> str:
         return result.reason
     counts = f"{comparison.different} of {counted(comparison.scores, 'score')}"
     return f"{mismatch_sentence(comparison.mismatches[0])}, {counts}"
+
+
+def control_sentence(control: Control, name: str) -> str:
+    """Return which side moved against itself, how, and how far; `name` is the backend's."""
+    scores = f"{control.different} of {counted(control.scores, 'score')}"
+    blame = ", so it judges no candidate" if control.side == "reference" else ""
+    return f"{control.side} {name} gave other bits when computed {control.how} ({scores}){blame}"
+
+
+def stability_sentence(candidate: str, stability: Stability) -> str:
+    """Return how often a candidate moved, and how surely so many runs see what does so."""
+    runs, rare = counted(stability.runs, "run"), counted(stability.rare, "run")
+    moved = f"{candidate} gave {stability.results} different results in {runs}"
+    surely = f"{min(stability.detection, 0.99):.2f}"  # two digits must not make it certain
+    return (
+        f"{moved}, {rare} unlike the most frequent; "
+        f"{runs} see a fault as frequent with probability {surely}"
+    )

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from backends.base import CompilationFailed, Failed, Inexact, NoResult, Refused, Unavailable
+from gate import asking
 from gate.compare import Incomparable
 from gate.errors import FixtureError
 from gate.model import Cell, Result, Status
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from backends.base import Backend, Feature, Scores
+    from gate.asking import Ask, Pending
 
 T = TypeVar("T")
 Facts = Mapping[str, str]
@@ -86,6 +88,7 @@ def attempt(work: Callable[[], T]) -> T | Trouble:
 class _Opened:
     backend: Backend
     facts: dict[str, str]
+    begin: Callable[[Ask], Pending]
 
 
 class Backends:
@@ -98,7 +101,20 @@ class Backends:
 
     def __getitem__(self, name: str) -> Backend:
         """Return an opened backend."""
-        return self._opened()[name].backend
+        found = self._found[name]
+        assert isinstance(found, _Opened)  # noqa: S101 - who asks has looked for its trouble
+        return found.backend
+
+    def begin(self, name: str, ask: Ask) -> Pending:
+        """Ask an opened backend, which computes at once if it can."""
+        found = self._found[name]
+        assert isinstance(found, _Opened)  # noqa: S101 - who asks has looked for its trouble
+        return found.begin(ask)
+
+    def forget(self) -> None:
+        """Let no backend work on what nobody waits for any more."""
+        for opened in self._opened().values():
+            asking.forget(opened.backend)
 
     def trouble(self, name: str) -> Trouble | None:
         """Return why the backend cannot be used, if so."""
@@ -117,7 +133,7 @@ class Backends:
             return Trouble(Status.SKIP, str(error))
         try:
             if backend.name == name:
-                return _Opened(backend, dict(backend.facts()))
+                return _Opened(backend, dict(backend.facts()), asking.beginning(backend))
         except BaseException:
             backend.close()
             raise

@@ -3,41 +3,48 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from collections import deque
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from backends import registry
-from backends.base import Arithmetic
-from gate import compare, deviations, environment, plan
+from backends.base import Arithmetic, Scores
+from gate import compare, control, environment, plan
+from gate.asking import Ask
+from gate.control import Controls
 from gate.errors import FixtureError
 from gate.fixtures import open_fixture
+from gate.judging import Judge
 from gate.model import (
-    BOTH_REFUSE,
     UNFINISHED,
     UNSET,
     Cell,
-    Comparison,
     ReferenceScores,
     Result,
     Run,
     Status,
 )
 from gate.opening import Backends, Trouble, attempt, kernel_sha256, reference_facts
-from gate.workers import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from backends.base import Clip, Feature, Options, Scores
+    from backends.base import Feature, Options
     from backends.reciprocal import RcpTable
+    from gate.asking import Pending
+    from gate.cache import ReferenceCache
+    from gate.fixtures import OpenFixture
     from gate.matrix import Matrix
     from gate.model import Shard
     from gate.opening import Facts, OpenBackend
+
+
+AHEAD = 16  # references that are asked for before the first of them is needed
 
 
 class Progress:
@@ -74,6 +81,8 @@ def begun(  # noqa: PLR0913 - all of it is independent
     rcp_table: str = "",
     shard: Shard | None = None,
     rerun_of: str = "",
+    repeat: int = 1,
+    sample: tuple[str, ...] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Run:
     """Return a run of `cells` before anything ran; none of them is finished.
@@ -88,8 +97,12 @@ def begun(  # noqa: PLR0913 - all of it is independent
         rcp_table: the replayed table, as the command line names it.
         shard: the part of the selection that `cells` are.
         rerun_of: id of the run whose cells these repeat.
+        repeat: how often each candidate is computed.
+        sample: references for control, of the whole selection; by default drawn from `cells`.
         notes: what the verdict must say, beside what the arithmetic makes it say.
     """
+    here = set(map(control.named, cells))
+    chosen = control.sample(cells) if sample is None else sample
     return Run(
         id=secrets.token_hex(8),
         matrix=str(matrix.path),
@@ -106,6 +119,8 @@ def begun(  # noqa: PLR0913 - all of it is independent
         interrupted=True,  # until it ends, should nothing else be written of it
         shard=shard,
         rerun_of=rerun_of,
+        repeat=repeat,
+        sample=tuple(name for name in chosen if name in here),
         required=required,
         rcp_table=rcp_table,
     )
@@ -118,6 +133,7 @@ def run(
     open_backend: OpenBackend,
     progress: Progress,
     rcp_table: RcpTable | None = None,
+    cache: ReferenceCache | None = None,
 ) -> Run:
     """Finish a run; whatever fails becomes the result of the cells that depend on it.
 
@@ -128,6 +144,7 @@ def run(
         open_backend: opens a backend by name, or raises Unavailable.
         progress: is told about each cell.
         rcp_table: another processor's reciprocal estimate, for both sides of every cell.
+        cache: has scores of references from earlier runs.
 
     Returns:
         One result per cell, in the order of `unfinished`. Ctrl-C ends the run early: `interrupted`
@@ -137,7 +154,7 @@ def run(
         Changed: the run began under other circumstances.
     """
     backends = Backends(open_backend)
-    session = _Session(matrix, unfinished, backends, progress, rcp_table)
+    session = _Session(matrix, unfinished, backends, progress, rcp_table, cache)
     try:
         progress.begins(session.state)
         session.look_around()
@@ -156,12 +173,20 @@ def _used(cells: Iterable[Cell]) -> tuple[str, ...]:
     return tuple(name for c in cells if not c.skip for name in (c.reference, c.candidate))
 
 
-@dataclass(frozen=True, slots=True)
-class _Reference:
-    """What the candidates of a group are compared with."""
+class _Group(NamedTuple):
+    """Cells that are compared with the same scores, and what was asked for them.
 
-    scores: Scores | Trouble
-    seconds: float
+    Attributes:
+        key: of the reference's scores in the cache, if they may be there.
+        reference: what it gave before, or will give.
+        candidates: of each cell, as often as it is to be computed.
+    """
+
+    cells: list[Cell]
+    ask: Ask
+    key: str | None
+    reference: Scores | Pending
+    candidates: list[list[Pending]]
 
 
 class _Session:
@@ -174,6 +199,7 @@ class _Session:
         backends: Backends,
         progress: Progress,
         rcp_table: RcpTable | None,
+        cache: ReferenceCache | None,
     ) -> None:
         self._matrix = matrix
         self._run = unfinished
@@ -181,7 +207,8 @@ class _Session:
         self._backends = backends
         self._progress = progress
         self._rcp_table = rcp_table
-        self._began, self._today = perf_counter(), datetime.now(UTC).date()
+        self._cache = cache
+        self._began = perf_counter()
         late = (Status.ERROR, UNFINISHED)
         self._results = {  # by cell id
             result.cell.id: result
@@ -191,6 +218,8 @@ class _Session:
         self._references = {scores.of: scores for scores in unfinished.references}
         self._facts: dict[str, Facts] = {}
         self._fixtures = dict(unfinished.environment.get("fixtures", {}))
+        controls = Controls(backends, unfinished.sample)
+        self._judge = Judge(controls, datetime.now(UTC).date())
 
     def state(self) -> Run:
         """Return the run as far as it is: an interrupted one."""
@@ -280,79 +309,75 @@ class _Session:
         with open_fixture(name, spec, root) as clip:
             digests = {f"{name}.{side}": digest for side, digest in clip.sha256.items()}
             self._knows_fixture(digests)
-            for _, group in groupby(cells, key=attrgetter("of")):
-                self._run_group(list(group), clip)
+            try:
+                self._run_ahead(cells, clip)
+            finally:
+                self._backends.forget()
 
-    def _run_group(self, cells: list[Cell], clip: Clip) -> None:
-        reference = None
-        for cell in cells:
-            self._progress.starts(cell)
-            reference = reference or self._reference(cell, clip)
-            self._finish(self._run_cell(cell, reference, clip))
+    def _run_ahead(self, cells: list[Cell], clip: OpenFixture) -> None:
+        """Run a fixture's cells; backends compute the next ones while the gate compares."""
+        begun: deque[_Group] = deque()
+        for _, group in groupby(cells, key=attrgetter("of")):
+            begun.append(self._begin(list(group), clip))
+            if len(begun) > AHEAD:
+                self._conclude(begun.popleft())
+        for waiting in begun:
+            self._conclude(waiting)
 
-    def _reference(self, cell: Cell, clip: Clip) -> _Reference:
-        began = perf_counter()
-        scores = attempt(partial(self._reference_scores, cell, clip))
-        if isinstance(scores, Trouble):
-            scores = _of_reference(scores, cell)
-        return _Reference(scores, perf_counter() - began)
+    def _begin(self, cells: list[Cell], clip: OpenFixture) -> _Group:
+        ask, key = self._ask(cells[0], clip), self._key(cells[0], clip)
+        known = self._cache.load(key) if self._cache and key else None
+        reference = known or self._backends.begin(cells[0].reference, ask)
+        candidates = [
+            [
+                self._backends.begin(cell.candidate, replace(ask, timeout=cell.timeout))
+                for _ in range(self._run.repeat)
+            ]
+            for cell in cells
+        ]
+        return _Group(cells, ask, key, reference, candidates)
 
-    def _reference_scores(self, cell: Cell, clip: Clip) -> Scores:
-        scores = self._compute(cell.reference, cell, clip)
+    def _conclude(self, group: _Group) -> None:
+        self._progress.starts(group.cells[0])
+        reference, seconds = self._reference(group)
+        for number, (cell, runs) in enumerate(zip(group.cells, group.candidates, strict=True)):
+            if number:
+                self._progress.starts(cell)
+            result = self._judge.judged(cell, group.ask, reference, runs)
+            took = sum(run.seconds for run in runs)
+            self._finish(replace(result, reference_seconds=seconds, seconds=took))
+
+    def _reference(self, group: _Group) -> tuple[Scores | Trouble, float]:
+        """Return a group's reference, and the seconds that it took."""
+        if isinstance(group.reference, Scores):
+            scores = attempt(partial(self._recorded, group, group.reference, cached=True))
+            return scores, 0.0
+        found = attempt(group.reference.scores)
+        if not isinstance(found, Trouble):
+            found = attempt(partial(self._recorded, group, found, cached=False))
+        if isinstance(found, Trouble):
+            found = _of_reference(found, group.cells[0])
+        return found, group.reference.seconds
+
+    def _recorded(self, group: _Group, scores: Scores, *, cached: bool) -> Scores:
+        cell = group.cells[0]
         compare.require_structure("reference", scores, cell.frames, cell.outputs)
-        recorded = _recorded(cell, scores)
+        recorded = _recorded(cell, scores, cached=cached)
         self._references[recorded.of] = recorded
         self._progress.computed(recorded)
+        if self._cache and group.key and not cached:
+            self._cache.store(group.key, scores)
         return scores
 
-    def _run_cell(self, cell: Cell, reference: _Reference, clip: Clip) -> Result:
-        began = perf_counter()
-        if isinstance(reference.scores, Trouble):
-            found = self._beside(reference.scores, cell, clip)
-        else:
-            found = attempt(partial(self._compared, cell, reference.scores, clip))
-        seconds = perf_counter() - began
-        if isinstance(found, Trouble):
-            return found.result(cell, reference_seconds=reference.seconds, seconds=seconds)
-        result = deviations.judged(cell, found, self._today)
-        return replace(result, reference_seconds=reference.seconds, seconds=seconds)
+    def _key(self, cell: Cell, clip: OpenFixture) -> str | None:
+        if self._cache is None:
+            return None
+        facts = {**self._facts, **self._backends.facts(self._cells)}
+        return self._cache.key(cell, clip.sha256, facts)
 
-    def _beside(self, reference: Trouble, cell: Cell, clip: Clip) -> Comparison | Trouble:
-        """Return what becomes of a cell whose reference has no scores.
-
-        Some pictures have no result. There the candidate should have the same bits and refuse them
-        too; a matrix that knows it says so with a skip.
-        """
-        if reference.refused is None:
-            return reference
-        candidate = attempt(partial(self._compute, cell.candidate, cell, clip))
-        if not isinstance(candidate, Trouble):
-            return replace(reference, reason=f"{reference.reason}; the candidate gives scores")
-        if candidate.refused is None:
-            told = f"{reference.reason}; the candidate: {candidate.reason}"
-            return replace(candidate, reason=told)
-        comparison = attempt(
-            partial(
-                compare.compare, reference.refused, candidate.refused, cell.frames, cell.outputs
-            )
-        )
-        if isinstance(comparison, Trouble) or comparison.different:
-            return comparison
-        return Trouble(Status.ERROR, f"{BOTH_REFUSE}: {candidate.reason}")
-
-    def _compared(self, cell: Cell, reference: Scores, clip: Clip) -> Comparison:
-        candidate = self._compute(cell.candidate, cell, clip)
-        comparison = compare.compare(reference, candidate, cell.frames, cell.outputs)
-        if comparison.scores != cell.scores:
-            message = f"{comparison.scores} scores were compared; required: {cell.scores}"
-            raise compare.Incomparable(message)
-        return comparison
-
-    def _compute(self, backend: str, cell: Cell, clip: Clip) -> Scores:
-        opened = self._backends[backend]
-        if isinstance(opened, Worker):
-            opened.timeout = cell.timeout
-        return opened.compute(*self._asked(cell), clip)
+    def _ask(self, cell: Cell, clip: OpenFixture) -> Ask:
+        feature, arithmetic, options = self._asked(cell)
+        return Ask(feature, arithmetic, options, clip, cell.timeout)
 
     def _asked(self, cell: Cell) -> tuple[Feature, Arithmetic, Options]:
         """Return what a cell asks of a backend, but for the clip."""
@@ -379,14 +404,14 @@ def _of_reference(trouble: Trouble, cell: Cell) -> Trouble:
     return replace(trouble, status=Status.ERROR, reason=reason)
 
 
-def _recorded(cell: Cell, scores: Scores) -> ReferenceScores:
+def _recorded(cell: Cell, scores: Scores, *, cached: bool) -> ReferenceScores:
     rows = zip(scores.values.tolist(), scores.unset.tolist(), strict=True)
     frames = tuple(
         tuple(UNSET if unset else value for value, unset in zip(*row, strict=True)) for row in rows
     )
     arithmetic = (cell.feature, cell.dialect, cell.conclusion)
     names = (*arithmetic, cell.options_name, cell.fixture, cell.reference)
-    return ReferenceScores(*names, scores.names, frames)
+    return ReferenceScores(*names, scores.names, frames, cached)
 
 
 def _notes(cells: Iterable[Cell], rcp_table: RcpTable | None) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The process of one backend: opens it, then computes what its gate asks for, cell after cell.
 
 A message is a line of JSON, followed by the arrays that it announces. While it computes, the worker
-asks for the frames that it needs; the fixture itself stays with the gate.
+asks for the frames that it needs; the fixture itself stays with the gate, which meanwhile may have
+asked for more cells.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import math
 import os
 import signal
 import sys
+from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,10 +27,11 @@ import numpy as np
 from backends import registry
 from backends.base import Arithmetic, Scores, Unavailable
 from backends.reciprocal import RcpTable
+from gate.asking import Ask, answer
 from gate.opening import Trouble, attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from gate.opening import OpenBackend
 
     Arrays = Sequence[NDArray[Any]]
+    Message = tuple[dict[str, Any], list[NDArray[Any]]]
 
 ALIGNED = 64  # bytes, so that arrays begin where their elements may
 KEPT = 32 << 20  # bytes of each side of a clip
@@ -49,7 +54,7 @@ def send(connection: Connection, message: dict[str, Any], arrays: Arrays = ()) -
     connection.send_bytes(b"".join([text, *(array.tobytes() for array in arrays)]))
 
 
-def receive(connection: Connection) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+def receive(connection: Connection) -> Message:
     """Wait for a message and its arrays, which must not be written to.
 
     Raises:
@@ -66,6 +71,35 @@ def receive(connection: Connection) -> tuple[dict[str, Any], list[NDArray[Any]]]
     return message, arrays
 
 
+class _Gate:
+    """The other end of the connection, and the cells that it wants."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._asked: deque[dict[str, Any]] = deque()
+
+    def tell(self, message: dict[str, Any], arrays: Arrays = ()) -> None:
+        send(self._connection, message, arrays)
+
+    def next(self) -> dict[str, Any] | None:
+        """Return the cell that the gate wants first; None when it has no more."""
+        if not self._asked:
+            self._take(*receive(self._connection))
+        return self._asked.popleft() if self._asked else None
+
+    def frames(self, first: int, count: int) -> tuple[Luma, Luma]:
+        """Ask for frames; more cells may be asked for before they come."""
+        self.tell({"read": [first, count]})
+        while "frames" not in (message := receive(self._connection))[0]:
+            self._take(*message)
+        _, (ref, dist) = message
+        return ref, dist
+
+    def _take(self, message: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
+        tables = dict(zip(message["tables"], arrays, strict=True))
+        self._asked += ({**ask, "bits": tables.get(ask["table"])} for ask in message["asks"])
+
+
 @dataclass(frozen=True, slots=True)
 class _Clip:
     """A clip whose frames the gate has; small ones are asked for once."""
@@ -75,15 +109,14 @@ class _Clip:
     height: int
     bit_depth: int
     frames: int
-    connection: Connection
+    gate: _Gate
     kept: dict[tuple[int, int], tuple[Luma, Luma]] = field(default_factory=dict)
 
     def read(self, first: int, count: int) -> tuple[Luma, Luma]:
         """Return frames as `Clip.read` promises."""
         if (first, count) in self.kept:
             return self.kept[first, count]
-        send(self.connection, {"read": [first, count]})
-        _, (ref, dist) = receive(self.connection)
+        ref, dist = self.gate.frames(first, count)
         if sum(luma.nbytes for luma, _ in self.kept.values()) + ref.nbytes <= KEPT:
             self.kept[first, count] = ref, dist
         return ref, dist
@@ -91,25 +124,25 @@ class _Clip:
 
 def serve(connection: Connection, name: str, open_backend: OpenBackend) -> None:
     """Open a backend and compute until the gate has no more cells."""
+    gate = _Gate(connection)
     opened = attempt(partial(_opened, open_backend, name))
     if isinstance(opened, Trouble):
-        _report(connection, opened)
+        _report(gate, opened)
     elif isinstance(opened, Unavailable):
-        send(connection, {"unavailable": str(opened)})
+        gate.tell({"unavailable": str(opened)})
     else:
-        send(connection, {"name": opened.name, "facts": dict(opened.facts())})
+        gate.tell({"name": opened.name, "facts": dict(opened.facts())})
         clip = None
-        while (asked := receive(connection))[0]:
-            message, arrays = asked
-            if clip is None or clip.number != message["clip"][0]:  # one fixture after the other
-                number, width, height, bit_depth, frames = message["clip"]
-                clip = _Clip(number, width, height, bit_depth, frames, connection)
-            _answer(clip, opened, message, arrays)
+        while (asked := gate.next()) is not None:
+            if clip is None or clip.number != asked["clip"][0]:  # one fixture after the other
+                number, width, height, bit_depth, frames = asked["clip"]
+                clip = _Clip(number, width, height, bit_depth, frames, gate)
+            _answer(gate, partial(_computed, clip, opened, asked))
         closed = attempt(opened.close)
         if isinstance(closed, Trouble):
-            _report(connection, closed)
+            _report(gate, closed)
         else:
-            send(connection, {"closed": True})
+            gate.tell({"closed": True})
 
 
 def _opened(open_backend: OpenBackend, name: str) -> Backend | Unavailable:
@@ -119,20 +152,28 @@ def _opened(open_backend: OpenBackend, name: str) -> Backend | Unavailable:
         return error
 
 
-def _answer(clip: _Clip, backend: Backend, asked: dict[str, Any], arrays: Arrays) -> None:
-    found = attempt(partial(_computed, clip, backend, asked, arrays))
+def _answer(gate: _Gate, compute: Callable[[], Scores]) -> None:
+    began = perf_counter()
+    found = attempt(compute)
+    spent = {"seconds": perf_counter() - began, "printed": _printed()}
     if isinstance(found, Trouble):
-        _report(clip.connection, found)
+        _report(gate, found, spent)
     else:
-        send(clip.connection, {"names": found.names}, [found.values, found.unset])
+        gate.tell({"names": found.names, **spent}, [found.values, found.unset])
 
 
-def _computed(clip: _Clip, backend: Backend, asked: dict[str, Any], arrays: Arrays) -> Scores:
+def _printed() -> int:
+    """Return how much this process has printed into its file; the next cell's begins there."""
+    sys.stdout.flush()
+    return os.fstat(1).st_size
+
+
+def _computed(clip: _Clip, backend: Backend, asked: dict[str, Any]) -> Scores:
     feature = registry.features()[asked["feature"]]
-    table = _table(asked["table"], arrays[0].tobytes()) if arrays else None
+    table = _table(asked["table"], asked["bits"].tobytes()) if asked["table"] else None
     arithmetic = Arithmetic(asked["dialect"], asked["conclusion"], table)
     options = feature.options.model_validate(asked["options"])
-    return backend.compute(feature, arithmetic, options, clip)
+    return answer(backend, Ask(feature, arithmetic, options, clip, 0, asked["way"]))
 
 
 @functools.cache
@@ -140,18 +181,19 @@ def _table(name: str, bits: bytes) -> RcpTable:
     return RcpTable(name, np.frombuffer(bits, np.uint32))
 
 
-def _report(connection: Connection, trouble: Trouble) -> None:
+def _report(gate: _Gate, trouble: Trouble, spent: Mapping[str, float] | None = None) -> None:
     told = {
         "status": trouble.status.value,
         "reason": trouble.reason,
         "detail": trouble.detail,
         "unexpected": trouble.unexpected,
     }
+    message = {"trouble": told, **(spent or {})}
     refused = trouble.refused
     if refused is None:
-        send(connection, {"trouble": told})
+        gate.tell(message)
     else:
-        send(connection, {"trouble": told, "names": refused.names}, [refused.values, refused.unset])
+        gate.tell({**message, "names": refused.names}, [refused.values, refused.unset])
 
 
 def die_with(parent: int) -> None:

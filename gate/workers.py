@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
+from collections import deque
 from contextlib import suppress
+from itertools import islice
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from backends.base import Scores, Unavailable
+from gate.asking import Ask
 from gate.model import Status
 from gate.opening import Reported, Trouble
 from gate.worker import receive, send
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from backends.base import Arithmetic, Clip, Feature, Options
+    from gate.asking import Pending
 
     Arrays = Sequence[NDArray[Any]]
     Answer = tuple[dict[str, Any], list[NDArray[Any]]]
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
 PROGRAM = ("-m", "gate.worker")
 OPENING = 300.0  # seconds to open a backend: to start, compile a probe and run it
 CLOSING = 30.0  # seconds
+AHEAD = 16  # cells that a process knows, so that it need not wait for the gate
 TOLD = 4_000  # characters of what a worker that crashed printed last
 
 
@@ -51,7 +57,6 @@ class Worker:
 
     Attributes:
         name: the backend's own.
-        timeout: seconds that a cell may take.
     """
 
     def __init__(self, asked: str, program: Sequence[str] = PROGRAM) -> None:
@@ -63,10 +68,11 @@ class Worker:
         """
         self._asked = asked
         self._program = program
-        self.timeout = OPENING
         self._process: _Process | None = None
         self._lost: Trouble | None = None
         self._clip: tuple[int, Clip | None] = (0, None)  # the last one, and its number
+        self._waiting: deque[_Pending] = deque()  # the oldest first, which is what it works on
+        self._told = 0  # how many of them the process knows
         self.name, self._facts = self._start()
 
     def facts(self) -> Mapping[str, str]:
@@ -81,23 +87,22 @@ class Worker:
         Raises:
             Reported: why there are none, the worker's own end among the reasons.
         """
-        asked = {
-            "feature": feature.name,
-            "dialect": arithmetic.dialect,
-            "conclusion": arithmetic.conclusion,
-            "options": options.model_dump(exclude_unset=True),
-            "clip": [self._number(clip), clip.width, clip.height, clip.bit_depth, clip.frames],
-        }
-        table = arithmetic.rcp_table
-        asked["table"] = table.name if table else ""
-        process = self._running()
-        try:
-            process.ask(asked, [table.bits] if table else [])
-            answer, arrays = process.wait("computing", self.timeout, clip)
-        except BaseException:
+        return self.begin(Ask(feature, arithmetic, options, clip, OPENING)).scores()
+
+    def begin(self, ask: Ask) -> Pending:
+        """Let the process compute, now or after what it was asked for before."""
+        pending = _Pending(self, ask, self._number(ask.clip))
+        self._waiting.append(pending)
+        if self._process is not None:
+            with suppress(Reported):  # that it is gone is told to who waits
+                self._tell(self._process)
+        return pending
+
+    def forget(self) -> None:
+        """Stop what is not finished; its clip may be closed now."""
+        if self._waiting:
             self._end()
-            raise
-        return self._scores(answer, arrays)
+            self._waiting.clear()
 
     def close(self) -> None:
         """Let the backend close and its process end.
@@ -105,9 +110,50 @@ class Worker:
         Raises:
             Reported: it did not close.
         """
+        self.forget()
         process, self._process = self._process, None
         if process is not None:
             process.close()
+
+    def advance(self) -> None:
+        """Wait until what the process works on has an answer."""
+        pending = self._waiting[0]
+        began = perf_counter()
+        try:
+            process = self._running()
+            self._tell(process)
+            answer, arrays = process.wait("computing", pending.ask.timeout, pending.ask.clip)
+        except Reported as error:
+            self._end()
+            answered: Scores | Trouble = error.trouble
+            pending.seconds = perf_counter() - began
+        except BaseException:
+            self._end()
+            raise
+        else:
+            answered = self._answered(answer, arrays)
+            pending.seconds = answer["seconds"]
+            self._told -= 1
+        pending.answered = answered
+        self._waiting.popleft()
+        if self._process is not None and isinstance(answered, Trouble) and answered.unexpected:
+            self._end()  # who knows what state it left
+
+    def _tell(self, process: _Process) -> None:
+        """Keep the process busy, in few messages, for each may interrupt who computes.
+
+        Raises:
+            Reported: it is gone.
+        """
+        if self._told > AHEAD // 2:
+            return
+        told = list(islice(self._waiting, self._told, AHEAD))
+        if told:
+            tables = [pending.ask.arithmetic.rcp_table for pending in told]
+            named = {table.name: table.bits for table in tables if table is not None}
+            asks = [pending.message() for pending in told]
+            process.send({"asks": asks, "tables": list(named)}, list(named.values()))
+            self._told += len(told)
 
     def _number(self, clip: Clip) -> int:
         """Return a number that no other clip has; the worker may keep frames by it."""
@@ -116,13 +162,10 @@ class Worker:
             self._clip = number + 1, clip
         return self._clip[0]
 
-    def _scores(self, answer: dict[str, Any], arrays: list[NDArray[Any]]) -> Scores:
+    def _answered(self, answer: dict[str, Any], arrays: list[NDArray[Any]]) -> Scores | Trouble:
         scores = Scores(tuple(answer["names"]), *arrays) if arrays else None
         if "trouble" in answer:
-            told = answer["trouble"]
-            if told["unexpected"]:  # who knows what state it left
-                self._end()
-            raise Reported(_trouble(told, scores))
+            return _trouble(answer["trouble"], scores)
         assert scores is not None  # noqa: S101 - what `_answer` of worker.py sends otherwise
         return scores
 
@@ -167,8 +210,46 @@ class Worker:
 
     def _end(self) -> None:
         process, self._process = self._process, None
+        self._told = 0
         if process is not None:
             process.kill()
+
+
+class _Pending:
+    """What a worker was asked for."""
+
+    def __init__(self, worker: Worker, ask: Ask, clip: int) -> None:
+        self._worker = worker
+        self._clip = clip
+        self.ask = ask
+        self.answered: Scores | Trouble | None = None
+        self.seconds = 0.0
+
+    def message(self) -> dict[str, Any]:
+        """Return what its process is told."""
+        ask, clip = self.ask, self.ask.clip
+        table = ask.arithmetic.rcp_table
+        return {
+            "feature": ask.feature.name,
+            "dialect": ask.arithmetic.dialect,
+            "conclusion": ask.arithmetic.conclusion,
+            "options": ask.options.model_dump(exclude_unset=True),
+            "clip": [self._clip, clip.width, clip.height, clip.bit_depth, clip.frames],
+            "table": table.name if table else "",
+            "way": ask.way,
+        }
+
+    def scores(self) -> Scores:
+        """Wait for them.
+
+        Raises:
+            Reported: why there are none.
+        """
+        while self.answered is None:
+            self._worker.advance()
+        if isinstance(self.answered, Trouble):
+            raise Reported(self.answered)
+        return self.answered
 
 
 class _Process:
@@ -180,6 +261,8 @@ class _Process:
         self._printed = Path(self._folder.name) / "printed"
         self._connection, theirs = Pipe()
         _limit(self._connection.fileno())
+        self._news = select.poll()
+        self._news.register(self._connection.fileno(), select.POLLIN)
         self._from = 0  # where what it prints of the present cell begins
         # The worker imports what the gate does, wherever it runs.
         paths = os.pathsep.join(path for path in sys.path if path)
@@ -195,14 +278,12 @@ class _Process:
                 start_new_session=True,  # the gate alone takes a terminal's signals
             )
 
-    def ask(self, message: dict[str, Any], arrays: Arrays = ()) -> None:
+    def send(self, message: dict[str, Any], arrays: Arrays = ()) -> None:
         """Send a message.
 
         Raises:
             Reported: the process is gone.
         """
-        if "feature" in message:
-            self._from = self._printed.stat().st_size
         try:
             send(self._connection, message, arrays)
         except OSError:
@@ -217,14 +298,15 @@ class _Process:
         until = monotonic() + seconds
         while True:
             try:
-                if not self._connection.poll(max(0, until - monotonic())):
+                if not self._news.poll(max(0, 1e3 * (until - monotonic()))):
                     break
                 answer, arrays = receive(self._connection)
             except (EOFError, OSError):
                 raise Reported(self._ended()) from None
             if clip is None or "read" not in answer:
+                self._from = answer.get("printed", self._from)
                 return answer, arrays
-            self.ask({}, clip.read(*answer["read"]))
+            self.send({"frames": True}, clip.read(*answer["read"]))
         reason = f"{self._backend} was {doing} for more than {seconds:g} s; its process was killed"
         raise Reported(Trouble(Status.ERROR, reason, self._last_words()))
 
@@ -235,7 +317,7 @@ class _Process:
             Reported: it did not close.
         """
         try:
-            self.ask({})
+            self.send({"asks": [], "tables": []})
             answer, _ = self.wait("closing", CLOSING)
             if "trouble" in answer:
                 raise Reported(_trouble(answer["trouble"]))
@@ -288,4 +370,6 @@ def _name_of(number: int) -> str:
 
 
 def _trouble(told: dict[str, Any], refused: Scores | None = None) -> Trouble:
-    return Trouble(Status(told["status"]), told["reason"], told["detail"], refused)
+    return Trouble(
+        Status(told["status"]), told["reason"], told["detail"], refused, told["unexpected"]
+    )

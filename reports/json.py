@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 from gate.model import Status, exact
+from reports import steadiness
 from reports.wording import unset_scores
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def render(run: Run) -> str:
         "shard": None if run.shard is None else asdict(run.shard),
         "rerun_of": run.rerun_of,
         "repeat": run.repeat,
+        "sample": run.sample,
         "missing": run.missing,
         "notes": run.notes,
         "interrupted": run.interrupted,
@@ -70,6 +72,7 @@ def _counts(run: Run) -> dict[str, int]:
         **{status.value: run.count(status) for status in Status},
         "scores": run.scores,
         "different": run.different,
+        **steadiness.counts(run),
     }
 
 

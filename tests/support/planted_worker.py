@@ -86,11 +86,21 @@ FAULTS: Mapping[str, Callable[[], None]] = {
     "stubborn": lambda: None,
     "changing": killed,
     "vanishing": killed,
+    "careless": lambda: None,
+    "counting": lambda: None,
+}
+# What a side might take its bits from, and must not.
+LIBERTIES: Mapping[str, Callable[[], int]] = {
+    "careless": lambda: int(np.empty(1 << 20, np.uint8).max()),  # what nobody wrote
+    "counting": lambda: len(os.sched_getaffinity(0)),
 }
 
 
 class Planted:
-    """Returns what it read of each frame, the process that it is in, and how often it was asked."""
+    """Returns what it read of each frame, its process, how often it was asked, and the table.
+
+    With a liberty it returns what it takes from there instead.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -102,14 +112,18 @@ class Planted:
     def compute(
         self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
     ) -> Scores:
-        del feature, arithmetic, options
+        del feature, options
         self._asked += 1
         if clip.width == FATAL:
             FAULTS[self.name]()
         frames = [clip.read(frame, 1) for frame in range(clip.frames)]
-        rows = [[ref.sum(), dist.sum(), os.getpid(), self._asked] for ref, dist in frames]
+        taken = LIBERTIES.get(self.name, lambda: self._asked)()
+        table = arithmetic.rcp_table.bits.sum() if arithmetic.rcp_table else 0
+        rows = [[ref.sum(), dist.sum(), os.getpid(), taken, table] for ref, dist in frames]
         values = np.array(rows, np.float64)
-        return Scores(("ref", "dist", "process", "asked"), values, np.zeros(values.shape, np.bool_))
+        return Scores(
+            ("ref", "dist", "process", "asked", "table"), values, np.zeros(values.shape, np.bool_)
+        )
 
     def close(self) -> None:
         say(f"{self.name} closes")

@@ -109,7 +109,13 @@ class Desk(runner.Progress):
     def done(self, result: Result) -> None:
         self.told(f"done {result.cell.id}")
 
-    def run(self, *cells: Cell, required: tuple[str, ...] = ()) -> Run:
+    def run(
+        self,
+        *cells: Cell,
+        required: tuple[str, ...] = (),
+        sample: tuple[str, ...] | None = (),
+        repeat: int = 1,
+    ) -> Run:
         fixtures = {name: f"spec of {name}" for name in ("first", "second")}
         matrix: Any = SimpleNamespace(
             path=Path("folder/m.yaml"),
@@ -126,6 +132,8 @@ class Desk(runner.Progress):
             planned=9,
             required=required,
             command="parity-gate run m.yaml",
+            sample=sample,
+            repeat=repeat,
         )
         return runner.run(matrix, blank, open_backend=self.open_backend, progress=self)
 

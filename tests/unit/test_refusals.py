@@ -90,7 +90,7 @@ def test_a_reference_that_declines_or_fails_is_an_error_whatever_the_candidate_d
     (result,) = desk.run(make_cell()).results
     assert result.status is Status.ERROR
     assert result.reason.startswith("reference cpu: ")
-    assert desk.logged("compute") == ["compute cpu"]
+    assert desk.logged("compute") == ["compute cpu", "compute good"]
 
 
 def test_each_candidate_is_held_against_the_refusal(desk: Desk) -> None:

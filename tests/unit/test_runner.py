@@ -24,7 +24,7 @@ from runner_desk import (
 
 from backends import registry
 from backends.base import Clip, CompilationFailed, Refused, Scores, Unavailable
-from gate import compare, runner
+from gate import asking, compare, runner
 from gate.deviations import Deviations
 from gate.errors import FixtureError
 from gate.model import Comparison, Deviation, ExitCode, Run, Status
@@ -440,7 +440,7 @@ def test_the_time_of_the_reference_is_shared_and_is_no_time_of_a_candidate(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks = itertools.count()
-    monkeypatch.setattr(runner, "perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(asking, "perf_counter", lambda: next(ticks))
     run = desk.run(make_cell(), make_cell("other"))
     assert [(r.reference_seconds, r.seconds) for r in run.results] == [(1, 1), (1, 1)]
 

@@ -16,11 +16,14 @@ import pytest
 from planted_worker import FATAL
 from stills import noise
 
-from backends import registry
+from backends import reciprocal, registry
 from backends.base import Arithmetic, Scores, Unavailable
+from backends.reciprocal import RcpTable
+from gate.asking import AGAIN, WAYS, Ask, Pending
+from gate.errors import FixtureError
 from gate.model import Status
 from gate.opening import Reported, Trouble
-from gate.workers import Worker
+from gate.workers import AHEAD, Worker
 
 PROGRAM = (planted_worker.__file__,)
 GOOD, BAD = noise(17, 17, 3), noise(FATAL, 17, 1)
@@ -33,14 +36,25 @@ def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     opened.close()
 
 
-def computed(worker: Worker, clip: object = GOOD) -> Scores:
+def asked(
+    worker: Worker,
+    clip: object = GOOD,
+    timeout: float = 60,
+    way: str = AGAIN,
+    table: RcpTable | None = None,
+) -> Pending:
     feature = registry.features()["float_adm"]
-    return worker.compute(feature, Arithmetic("ieee-single"), feature.options(), clip)  # type: ignore[arg-type]
+    arithmetic = Arithmetic("ieee-single", rcp_table=table)
+    return worker.begin(Ask(feature, arithmetic, feature.options(), clip, timeout, way))  # type: ignore[arg-type]
 
 
-def trouble(worker: Worker) -> Trouble:
+def computed(worker: Worker, clip: object = GOOD) -> Scores:
+    return asked(worker, clip).scores()
+
+
+def trouble(worker: Worker, timeout: float = 60) -> Trouble:
     with pytest.raises(Reported) as told:
-        computed(worker, BAD)
+        asked(worker, BAD, timeout).scores()
     return told.value.trouble
 
 
@@ -60,7 +74,7 @@ def process_of(scores: Scores) -> int:
 @pytest.mark.parametrize("worker", ["sound"], indirect=True)
 def test_a_worker_reads_every_frame_and_is_started_once(worker: Worker) -> None:
     first, second = computed(worker), computed(worker)
-    assert first.names == ("ref", "dist", "process", "asked")
+    assert first.names == ("ref", "dist", "process", "asked", "table")
     expected = [[GOOD.ref[frame].sum(), GOOD.dist[frame].sum()] for frame in range(3)]
     assert np.array_equal(first.values[:, :2], expected)
     assert not first.unset.any()
@@ -111,16 +125,92 @@ def test_a_process_that_hangs_is_killed_after_the_cells_time_with_its_children(
     worker: Worker,
 ) -> None:
     before = computed(worker)
-    worker.timeout = 1
-    told = trouble(worker)
+    told = trouble(worker, timeout=1)
     assert told.reason == f"{worker.name} was computing for more than 1 s; its process was killed"
     assert gone(process_of(before))
     if worker.name == "hung":
         assert told.detail == "waiting for the device\n"
     else:
         assert gone(int(told.detail.removeprefix("child ")))
-    worker.timeout = 60
     assert process_of(computed(worker)) != process_of(before)
+
+
+@pytest.mark.parametrize("worker", ["killed", "lost", "refused"], indirect=True)
+def test_cells_that_were_asked_for_ahead_lose_nothing_but_the_one_that_fails(
+    worker: Worker,
+) -> None:
+    clips = [GOOD] * 3 + [BAD] + [GOOD] * (2 * AHEAD)
+    pending = [asked(worker, clip) for clip in clips]
+    with pytest.raises(Reported):
+        pending[3].scores()
+    answers = [one.scores() for one in (*pending[:3], *pending[4:])]
+    expected = [[GOOD.ref[frame].sum(), GOOD.dist[frame].sum()] for frame in range(3)]
+    assert all(np.array_equal(scores.values[:, :2], expected) for scores in answers)
+    assert len(set(map(process_of, answers))) == (1 if worker.name == "refused" else 2)
+    assert all(one.seconds > 0 for one in pending)
+
+
+@pytest.mark.parametrize("worker", ["hung"], indirect=True)
+def test_the_time_of_a_cell_begins_when_the_one_before_it_has_ended(worker: Worker) -> None:
+    pending = [asked(worker, BAD, timeout=1), asked(worker, BAD, timeout=1), asked(worker)]
+    for one in pending[:2]:
+        with pytest.raises(Reported, match="hung was computing for more than 1 s"):
+            one.scores()
+        assert one.seconds >= 1
+    assert pending[2].scores().values[0, 3] == 1
+
+
+@pytest.mark.parametrize("worker", ["sound"], indirect=True)
+def test_what_is_forgotten_is_not_computed_and_not_mixed_up(worker: Worker) -> None:
+    first = process_of(computed(worker))
+    other = noise(18, 18, 1)
+    for clip in (GOOD, GOOD, other):
+        asked(worker, clip)
+    worker.forget()
+    assert gone(first)
+    assert computed(worker, other).values[0, 0] == other.ref[0].sum()
+    worker.forget()  # nothing is left to forget
+    assert computed(worker).values[0, 3] == 2
+
+
+@pytest.mark.parametrize("worker", ["sound"], indirect=True)
+def test_a_fixture_that_cannot_be_read_ends_what_was_asked_for(worker: Worker) -> None:
+    class Unreadable:
+        width = height = 17
+        bit_depth, frames = 8, 1
+
+        def read(self, first: int, count: int) -> None:
+            message = f"frames {first} and {count}"
+            raise FixtureError(message)
+
+    with pytest.raises(FixtureError, match="frames 0 and 1"):
+        computed(worker, Unreadable())
+    worker.forget()
+    assert computed(worker).values[0, 3] == 1
+
+
+@pytest.mark.parametrize("worker", ["sound"], indirect=True)
+def test_the_table_of_each_cell_reaches_the_process_ahead(worker: Worker) -> None:
+    tables = [None, *reciprocal.shipped().values()]
+    assert len(tables) > 2
+    used = [tables[number % len(tables)] for number in range(2 * AHEAD)]
+    pending = [asked(worker, table=table) for table in used]
+    expected = [table.bits.sum() if table else 0 for table in used]
+    assert [one.scores().values[0, 4] for one in pending] == expected
+
+
+@pytest.mark.parametrize("worker", ["careless"], indirect=True)
+def test_memory_that_nobody_wrote_shows_in_dirty_memory(worker: Worker) -> None:
+    found = {way: asked(worker, way=way).scores().values[0, 3] for way in (*WAYS, AGAIN)}
+    assert found["in dirty memory"] == 0x7F
+    assert found[AGAIN] != 0x7F
+
+
+@pytest.mark.parametrize("worker", ["counting"], indirect=True)
+def test_a_side_sees_one_processor_on_one_thread(worker: Worker) -> None:
+    found = [asked(worker, way=way).scores().values[0, 3] for way in (*WAYS, AGAIN)]
+    here = len(os.sched_getaffinity(0))
+    assert found == [here, 1, here, here]
 
 
 @pytest.mark.parametrize("worker", ["changing"], indirect=True)
