@@ -13,17 +13,22 @@ import typer
 from backends import reciprocal
 from gate import journal, merge, record, rerun, runner
 from gate.arguments import (
+    MOST_REPEATS,
+    CacheOption,
     CellOption,
     OutOption,
+    RepeatOption,
     RequireOption,
     TableOption,
     load_matrix,
+    reference_cache,
     replayed,
     require_known,
     run_command,
 )
-from gate.model import ExitCode, counted
-from gate.publish import FILES, finish, prepare, publish
+from gate.cache import ReferenceCache
+from gate.model import ExitCode, Run, counted
+from gate.publish import FILES, claim, finish, prepare, publish
 from gate.record import Unreadable
 from gate.rerun import NotRepeatable, Reported
 from gate.terminal import one_interrupt, say, stop
@@ -51,8 +56,7 @@ HERE = ("*.yaml", "matrices/*.yaml")  # where a report's matrix is looked for
 
 def render_report(out: DirArgument) -> None:
     """Write the reports of a run that was stopped in DIR, with all that its journal has."""
-    run = _read(partial(record.recovered, out))
-    raise typer.Exit(publish(run, out))
+    raise typer.Exit(publish(_claimed(out), out))
 
 
 def merge_shards(shards: ShardsArgument, out: OutOption = Path("out")) -> None:
@@ -71,7 +75,7 @@ def merge_shards(shards: ShardsArgument, out: OutOption = Path("out")) -> None:
     raise typer.Exit(publish(whole, out))
 
 
-def rerun_cells(
+def rerun_cells(  # noqa: PLR0913 - one option each
     report: ReportArgument,
     *,
     failed: FailedOption = False,
@@ -80,6 +84,8 @@ def rerun_cells(
     matrix: FileOption = None,
     require: RequireOption = None,
     rcp_table: TableOption = None,
+    repeat: RepeatOption = None,
+    cache: CacheOption = None,
     out: OutOption = Path("out/rerun"),
 ) -> None:
     """Run cells of REPORT again, as its run did; the result is marked as a part of the whole."""
@@ -87,9 +93,9 @@ def rerun_cells(
         required = tuple(require or ())
         require_known("--require", required)
         read = _read(partial(_reported, report))
-        path = matrix or _found(read, report)
+        path = matrix or matrix_here(read.matrix, report)
         named = rcp_table or _shipped(read.rcp_table)
-        table = replayed(named)
+        table, times = replayed(named), repeat or _repeats(read.repeat)
         declared, cells, _ = load_matrix(path, None)
         try:
             chosen = rerun.selected(read.cells, cells, failed=failed, globs=tuple(cell or ()))
@@ -109,18 +115,22 @@ def rerun_cells(
             declared,
             chosen,
             planned=len(cells),
-            command=run_command(path, out, named),
+            command=run_command(path, out, named, times),
             selection=tuple(cell or ()),
             required=tuple(dict.fromkeys((*required, *needed))),
             rcp_table=named or "",
             rerun_of=read.id,
+            repeat=times,
         )
-        raise typer.Exit(finish(declared, begun, out, table, ignore_interrupts))
+        kept = reference_cache(wanted=cache)
+        raise typer.Exit(finish(declared, begun, out, table, kept, ignore_interrupts))
 
 
-def resume(out: Path, ignore_interrupts: Callable[[], None]) -> ExitCode:
+def resume(
+    out: Path, cache: ReferenceCache | None, ignore_interrupts: Callable[[], None]
+) -> ExitCode:
     """Finish the run whose reports and journal are in a folder."""
-    run = _read(partial(record.recovered, out))
+    run = _claimed(out)
     if not (out / journal.NAME).is_file():
         stop(ExitCode.USAGE, f"--resume: {out} has no {journal.NAME}; name the folder of a `run`")
     if not Path(run.matrix).is_file():
@@ -131,9 +141,20 @@ def resume(out: Path, ignore_interrupts: Callable[[], None]) -> ExitCode:
     if changed:
         _changed(f"{run.matrix}: cell {changed[0]} changed since the run began; start anew")
     try:
-        return finish(declared, run, out, replayed(run.rcp_table or None), ignore_interrupts)
+        _repeats(run.repeat)
+        table = replayed(run.rcp_table or None)
+        return finish(declared, run, out, table, cache, ignore_interrupts)
     except runner.Changed as error:
         _changed(str(error))
+
+
+def _claimed(out: Path) -> Run:
+    """Return the run in a folder, into which no other command writes from now on."""
+    try:
+        claim(out)
+    except OSError as error:
+        stop(ExitCode.USAGE, f"{out}: {error.strerror}; name the folder of a run's reports")
+    return _read(partial(record.recovered, out))
 
 
 def _changed(sentence: str) -> NoReturn:
@@ -157,6 +178,7 @@ class _Report(NamedTuple):
         matrix: sha256 of the matrix file; empty where it does not tell.
         rcp_table: the replayed table, as the run's command line named it.
         required: backends that had to be there.
+        repeat: how often it computed each candidate; JUnit does not tell.
     """
 
     id: str
@@ -164,6 +186,7 @@ class _Report(NamedTuple):
     matrix: str = ""
     rcp_table: str = ""
     required: tuple[str, ...] = ()
+    repeat: int = 1
 
 
 def _reported(path: Path) -> _Report:
@@ -185,7 +208,7 @@ def _reported(path: Path) -> _Report:
             raise Unreadable(message) from error
     run = record.load(path / record.NAME if path.is_dir() else path)
     digest = run.environment.get("matrix", {}).get("sha256", "")
-    return _Report(run.id, rerun.of_run(run), digest, run.rcp_table, run.required)
+    return _Report(run.id, rerun.of_run(run), digest, run.rcp_table, run.required, run.repeat)
 
 
 def _of_junit(document: bytes) -> _Report:
@@ -198,15 +221,23 @@ def _of_junit(document: bytes) -> _Report:
     return _Report(facts["run"], cells, facts.get("matrix: sha256", ""), table)
 
 
-def _found(read: _Report, report: Path) -> Path:
-    """Return the matrix file here that a report is of."""
+def matrix_here(digest: str, report: Path) -> Path:
+    """Return the matrix file here with the sha256 that a report names; none ends the program."""
     here = [path for glob in HERE for path in sorted(Path().glob(glob))]
-    same = [path for path in here if sha256(path.read_bytes()).hexdigest() == read.matrix]
+    same = [path for path in here if sha256(path.read_bytes()).hexdigest() == digest]
     if not same:
-        told = f"the matrix of sha256 {read.matrix}" if read.matrix else "its matrix"
+        told = f"the matrix of sha256 {digest}" if digest else "its matrix"
         sentence = f"{report}: {told} is none of {' and '.join(HERE)} here; name it with --matrix"
         stop(ExitCode.USAGE, sentence)
     return same[0]
+
+
+def _repeats(told: int) -> int:
+    """Return how often a report says that candidates are computed, if a run may do that."""
+    if not 1 <= told <= MOST_REPEATS:
+        sentence = f"the report tells of --repeat {told}; allowed: 1 to {MOST_REPEATS}; start anew"
+        stop(ExitCode.USAGE, sentence)
+    return told
 
 
 def _shipped(table: str) -> str | None:

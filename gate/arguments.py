@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,9 @@ import typer
 
 from backends import reciprocal, registry
 from backends.reciprocal import RcpTable
-from gate import fuzz, plan, shards
+from gate import cache, fuzz, plan, shards
 from gate import matrix as matrices
+from gate.cache import ReferenceCache
 from gate.document import unknown
 from gate.errors import MatrixError
 from gate.model import Cell, ExitCode, Shard
@@ -70,6 +72,25 @@ ShardOption = Annotated[
         "variables say",
     ),
 ]
+MOST_REPEATS = 10_000
+RepeatOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MOST_REPEATS,
+        metavar="N",
+        help="compute each candidate N times; results that differ are NONDETERMINISTIC; by default "
+        "once, or as often as the run that is repeated",
+    ),
+]
+CacheOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--cache/--no-cache",
+        help="take the reference's scores from earlier runs, where nothing that decides them has "
+        "changed; by default at a desk, and not in a CI, which sets the variable CI",
+    ),
+]
 TableOption = Annotated[
     str | None,
     typer.Option(
@@ -97,6 +118,26 @@ def replayed(wanted: str | None) -> RcpTable | None:
         stop(ExitCode.USAGE, f"--rcp-table: {error}")
 
 
+def reference_cache(*, wanted: bool | None) -> ReferenceCache | None:
+    """Return this user's cache, if `--cache` or the place asks for it."""
+    if not (cache.wanted_by_default() if wanted is None else wanted):
+        return None
+    try:
+        return ReferenceCache(cache.default_folder())
+    except RuntimeError as error:
+        say(printable(f"no reference cache: {error}; set XDG_CACHE_HOME"), err=True)
+        return None
+
+
+def described_cache() -> Mapping[str, str]:
+    """Return where this user's cache is, how large, and whether a run takes it by default."""
+    used = {"used by default": "yes" if cache.wanted_by_default() else "no, CI is set"}
+    try:
+        return {**ReferenceCache(cache.default_folder()).facts(), **used}
+    except RuntimeError as error:
+        return {"folder": f"none: {error}"}
+
+
 def require_alone(matrix: Path | None, *options: object) -> None:
     """End the program where something is asked of a run that has been told all before."""
     if matrix is not None or any(options):
@@ -113,10 +154,11 @@ def shared(cells: tuple[Cell, ...], wanted: str | None) -> tuple[Shard | None, t
         stop(ExitCode.USAGE, f"--shard: {error}")
 
 
-def run_command(matrix: Path, out: Path, rcp_table: str | None = None) -> str:
+def run_command(matrix: Path, out: Path, rcp_table: str | None = None, repeat: int = 1) -> str:
     """Return how a matrix is run like this, with a folder of its own for the reports."""
     replay = ["--rcp-table", rcp_table] if rcp_table else []
-    return as_started(out, "run", str(matrix), *replay)
+    often = ["--repeat", str(repeat)] if repeat > 1 else []
+    return as_started(out, "run", str(matrix), *replay, *often)
 
 
 def as_started(out: Path, *arguments: str) -> str:

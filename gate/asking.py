@@ -127,6 +127,19 @@ class Here:
             self.seconds = perf_counter() - began
 
 
+class Known:
+    """Scores that are there."""
+
+    def __init__(self, scores: Scores) -> None:
+        """Keep them."""
+        self._scores = scores
+        self.seconds = 0.0
+
+    def scores(self) -> Scores:
+        """Return them."""
+        return self._scores
+
+
 def beginning(backend: Backend) -> Callable[[Ask], Pending]:
     """Return how to ask a backend, which computes at once if it can."""
     return backend.begin if isinstance(backend, Ahead) else partial(Here, backend)

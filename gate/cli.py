@@ -14,14 +14,28 @@ import typer
 
 from backends import registry
 from backends.base import Unavailable
-from gate import again, angle, angle_runner, environment, fuzz, plan, probe, runner, survey, workers
+from gate import (
+    again,
+    angle,
+    angle_runner,
+    control,
+    environment,
+    fuzz,
+    plan,
+    probe,
+    runner,
+    survey,
+    workers,
+)
 from gate import matrix as matrices
 from gate.arguments import (
+    CacheOption,
     CandidateOption,
     CellOption,
     CountOption,
     MatrixArgument,
     OutOption,
+    RepeatOption,
     RequireOption,
     ResumeOption,
     SeedOption,
@@ -29,7 +43,9 @@ from gate.arguments import (
     TableOption,
     UnlessResumed,
     as_started,
+    described_cache,
     load_matrix,
+    reference_cache,
     replayed,
     require_alone,
     require_known,
@@ -37,6 +53,7 @@ from gate.arguments import (
     selected_cells,
     shared,
 )
+from gate.bless import bless
 from gate.model import Cell, ExitCode, counted
 from gate.publish import FILES, finish, prepare, publish, publishing
 from gate.terminal import (
@@ -68,6 +85,9 @@ app.command("merge", epilog="Example: parity-gate merge out/1 out/2 out/3 --out 
 app.command("rerun", epilog="Example: parity-gate rerun out/report.json --failed")(
     again.rerun_cells
 )
+app.command(
+    epilog="Example: parity-gate bless out --reason TEXT --owner NAME --expires 2027-06-30"
+)(bless)
 
 
 def main() -> None:
@@ -97,7 +117,7 @@ def _program(
 
 
 @app.command(epilog="Example: parity-gate run matrices/pr.yaml --require opencl:pocl")
-def run(
+def run(  # noqa: PLR0913 - one option each
     *,
     matrix: UnlessResumed = None,
     cell: CellOption = None,
@@ -105,6 +125,8 @@ def run(
     out: OutOption = Path("out"),
     rcp_table: TableOption = None,
     shard: ShardOption = None,
+    repeat: RepeatOption = None,
+    cache: CacheOption = None,
     resume: ResumeOption = None,
 ) -> None:
     """Run the cells of MATRIX; write junit.xml, report.md and report.json into DIR.
@@ -113,8 +135,8 @@ def run(
     """
     with one_interrupt() as ignore_interrupts:
         if resume is not None:
-            require_alone(matrix, cell, require, rcp_table, shard)
-            raise typer.Exit(again.resume(resume, ignore_interrupts))
+            require_alone(matrix, cell, require, rcp_table, shard, repeat)
+            raise typer.Exit(again.resume(resume, reference_cache(wanted=cache), ignore_interrupts))
         if matrix is None:
             stop(ExitCode.USAGE, "name a MATRIX, or with --resume the folder of a stopped run")
         prepare(out, *FILES)
@@ -127,13 +149,16 @@ def run(
             declared,
             mine,
             planned=len(cells),
-            command=run_command(matrix, out, rcp_table),
+            command=run_command(matrix, out, rcp_table, repeat or 1),
             selection=tuple(cell or ()),
             required=required,
             rcp_table=rcp_table or "",
             shard=part,
+            repeat=repeat or 1,
+            sample=control.sample(selected),
         )
-        raise typer.Exit(finish(declared, blank, out, table, ignore_interrupts))
+        kept = reference_cache(wanted=cache)
+        raise typer.Exit(finish(declared, blank, out, table, kept, ignore_interrupts))
 
 
 @app.command("fuzz", epilog="Example: parity-gate fuzz --cells 150 --seed 7 --candidate cuda")
@@ -263,6 +288,7 @@ def doctor() -> None:
     """Print which backends are here, which are not and why, and the facts that decide bits."""
     section("gate", environment.gate())
     section("host", environment.host())
+    section("reference cache", described_cache())
     sound = [_examine_features(), *map(_examine_backend, registry.backend_names())]
     for module, error in registry.broken().items():
         say(printable(f"{module}: cannot be imported: {error}"))

@@ -63,12 +63,12 @@ class Controls:
         if isinstance(found, Trouble):
             if red:
                 return replace(result, reason=f"{result.reason}; {found.reason}")
-            return replace(result, status=found.status, reason=found.reason, detail=found.detail)
+            return found.result(result.cell)
         moved = [control for control in found if control.different]
         if moved:
-            name = getattr(result.cell, moved[0].side)
-            told = control_sentence(moved[0], name)
-            reason = f"{told}; {result.reason}" if result.reason else told
+            reason = control_sentence(moved[0], getattr(result.cell, moved[0].side))
+            if moved[0].side == "candidate":  # a reference that moves judges nobody
+                reason = f"{reason}; {result.reason}"
             result = replace(result, status=Status.NONDETERMINISTIC, reason=reason)
         return replace(result, controls=found)
 

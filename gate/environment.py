@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import platform
 from pathlib import Path
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CPUINFO = Path("/proc/cpuinfo")
+ROOT = Path(__file__).parents[1]  # the packages lie side by side, installed or in a checkout
+PACKAGES = ("backends", "gate", "reports")
 
 # The estimate of 1/x differs between processors, even between two steppings of one name.
 PROCESSOR_FIELDS = ("model name", "cpu family", "model", "stepping")
@@ -25,9 +28,23 @@ def version() -> str:
 
 
 def gate() -> Mapping[str, str]:
-    """Return the versions of the gate and of what it computes with."""
+    """Return the versions of the gate and of what it computes with, and what its sources are."""
     libraries = {name: importlib.metadata.version(name) for name in ("numpy", "pydantic")}
-    return {"parity-gate": version(), "python": platform.python_version(), **libraries}
+    python = platform.python_version()
+    return {"parity-gate": version(), "sources": sources(), "python": python, **libraries}
+
+
+def sources() -> str:
+    """Return the sha256 of this program's Python files, each with its path and its length.
+
+    A version number stays the same while somebody works on the program.
+    """
+    found = (path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
+    digest = hashlib.sha256()
+    for name, path in sorted((path.relative_to(ROOT).as_posix(), path) for path in found):
+        text = path.read_bytes()
+        digest.update(f"{name}\0{len(text)}\0".encode() + text)
+    return digest.hexdigest()
 
 
 def host() -> Mapping[str, str]:

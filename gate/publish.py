@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import traceback
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backends.reciprocal import RcpTable
+    from gate.cache import ReferenceCache
     from gate.matrix import Matrix
     from gate.model import Cell, ReferenceScores, Result, Run
 
@@ -39,9 +41,33 @@ FILES = (*REPORTS, journal.NAME)
 PERIOD = 10.0  # seconds from one writing of the reports to the next
 SHARE = 0.1  # of the time, at most, that goes into it
 
+_claimed: list[int] = []  # the folder that this process writes reports into
+
+
+def claim(out: Path) -> None:
+    """Keep other commands out of a folder until this one has published its reports.
+
+    The folder itself is locked, for a file would be in the way of those who take the reports along.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    _let_go()
+    _claimed.append(os.open(out, os.O_DIRECTORY))
+    try:
+        fcntl.flock(_claimed[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sentence = f"{str(out)!r} is where another command writes its reports"
+        stop(ExitCode.USAGE, f"{sentence}; wait for its end or name another folder")
+
+
+def _let_go() -> None:
+    while _claimed:
+        os.close(_claimed.pop())
+
 
 def prepare(out: Path, *names: str) -> None:
-    """Make the folder of the reports and remove old ones, so that no stale report survives.
+    """Claim the folder of the reports and remove old ones, so that no stale report survives.
 
     Args:
         out: the folder.
@@ -51,6 +77,7 @@ def prepare(out: Path, *names: str) -> None:
         if not out.name:
             raise NotADirectoryError(None, "it names no folder")
         out.mkdir(parents=True, exist_ok=True)
+        claim(out)
         for name in names:
             (out / name).unlink(missing_ok=True)
         if not os.access(out, os.W_OK | os.X_OK):
@@ -97,6 +124,7 @@ def publish(
     unpublished = github.publish(run, os.environ, say)
     if unpublished:
         say(printable(unpublished), err=True)
+    _let_go()
     sound = not any(problems.values()) and not unpublished
     return run.exit_code if sound or run.exit_code is not ExitCode.OK else ExitCode.ERROR
 
@@ -177,6 +205,7 @@ def finish(
     unfinished: Run,
     out: Path,
     rcp_table: RcpTable | None,
+    cache: ReferenceCache | None,
     ignore_interrupts: Callable[[], None],
 ) -> ExitCode:
     """Run what is not finished of a run, each backend in a process of its own, and publish it."""
@@ -190,9 +219,13 @@ def finish(
             open_backend=workers.open_worker,
             progress=publisher,
             rcp_table=rcp_table,
+            cache=cache,
         )
         ignore_interrupts()
-    return publish(finished, out, journal_problem=publisher.problem)
+    if cache is not None:
+        cache.trim()
+    note = cache.told() if cache is not None else ""
+    return publish(finished, out, note=note, journal_problem=publisher.problem)
 
 
 @contextmanager

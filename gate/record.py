@@ -114,7 +114,7 @@ def _require_agreement(result: Result) -> None:
     if comparison is not None and status in (Status.PASS, Status.KNOWN):
         whole = comparison.scores == result.cell.scores > 0
         differs = bool(comparison.different or comparison.mismatches)
-        sound = whole and differs == (status is Status.KNOWN)
+        sound = sound and whole and differs == (status is Status.KNOWN)
     if not sound:
         message = f"cell {result.cell.id!r} is {status.value}, which its comparison denies"
         raise ValueError(message)

@@ -13,9 +13,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from backends import registry
-from backends.base import Arithmetic, Scores
+from backends.base import Arithmetic
 from gate import compare, control, environment, plan
-from gate.asking import Ask
+from gate.asking import Ask, Known
+from gate.cache import REPLAYED
 from gate.control import Controls
 from gate.errors import FixtureError
 from gate.fixtures import open_fixture
@@ -34,7 +35,7 @@ from gate.opening import Backends, Trouble, attempt, kernel_sha256, reference_fa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from backends.base import Feature, Options
+    from backends.base import Feature, Options, Scores
     from backends.reciprocal import RcpTable
     from gate.asking import Pending
     from gate.cache import ReferenceCache
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from gate.opening import Facts, OpenBackend
 
 
+CACHED = "the reference's scores came from the cache; --no-cache computes them"
 AHEAD = 16  # references that are asked for before the first of them is needed
 
 
@@ -178,14 +180,15 @@ class _Group(NamedTuple):
 
     Attributes:
         key: of the reference's scores in the cache, if they may be there.
-        reference: what it gave before, or will give.
+        cached: whether they are there.
         candidates: of each cell, as often as it is to be computed.
     """
 
     cells: list[Cell]
     ask: Ask
     key: str | None
-    reference: Scores | Pending
+    cached: bool
+    reference: Pending
     candidates: list[list[Pending]]
 
 
@@ -217,6 +220,7 @@ class _Session:
         }
         self._references = {scores.of: scores for scores in unfinished.references}
         self._facts: dict[str, Facts] = {}
+        self._deciding: dict[str, Facts] = {}  # the bits of references
         self._fixtures = dict(unfinished.environment.get("fixtures", {}))
         controls = Controls(backends, unfinished.sample)
         self._judge = Judge(controls, datetime.now(UTC).date())
@@ -246,6 +250,8 @@ class _Session:
         self._backends.open(dict.fromkeys((*_used(self._cells), *self._run.required)))
         facts = self._backends.facts(self._cells)
         self._tell(facts)
+        table = "none" if self._rcp_table is None else self._rcp_table.sha256
+        self._deciding = {**self._facts, **facts, REPLAYED: {"sha256": table}}
         for title in self._run.environment:
             if title.partition(" ")[0] in ("reference", "candidate") and title not in facts:
                 message = f"{title}: it was here when the run began; bring it back or start anew"
@@ -327,7 +333,7 @@ class _Session:
     def _begin(self, cells: list[Cell], clip: OpenFixture) -> _Group:
         ask, key = self._ask(cells[0], clip), self._key(cells[0], clip)
         known = self._cache.load(key) if self._cache and key else None
-        reference = known or self._backends.begin(cells[0].reference, ask)
+        reference = Known(known) if known else self._backends.begin(cells[0].reference, ask)
         candidates = [
             [
                 self._backends.begin(cell.candidate, replace(ask, timeout=cell.timeout))
@@ -335,7 +341,7 @@ class _Session:
             ]
             for cell in cells
         ]
-        return _Group(cells, ask, key, reference, candidates)
+        return _Group(cells, ask, key, known is not None, reference, candidates)
 
     def _conclude(self, group: _Group) -> None:
         self._progress.starts(group.cells[0])
@@ -344,36 +350,34 @@ class _Session:
             if number:
                 self._progress.starts(cell)
             result = self._judge.judged(cell, group.ask, reference, runs)
+            if group.cached and any(c.different for c in result.controls):
+                result = replace(result, reason=f"{result.reason}; {CACHED}")
             took = sum(run.seconds for run in runs)
             self._finish(replace(result, reference_seconds=seconds, seconds=took))
 
     def _reference(self, group: _Group) -> tuple[Scores | Trouble, float]:
         """Return a group's reference, and the seconds that it took."""
-        if isinstance(group.reference, Scores):
-            scores = attempt(partial(self._recorded, group, group.reference, cached=True))
-            return scores, 0.0
         found = attempt(group.reference.scores)
         if not isinstance(found, Trouble):
-            found = attempt(partial(self._recorded, group, found, cached=False))
+            found = attempt(partial(self._recorded, group, found))
         if isinstance(found, Trouble):
             found = _of_reference(found, group.cells[0])
         return found, group.reference.seconds
 
-    def _recorded(self, group: _Group, scores: Scores, *, cached: bool) -> Scores:
+    def _recorded(self, group: _Group, scores: Scores) -> Scores:
         cell = group.cells[0]
         compare.require_structure("reference", scores, cell.frames, cell.outputs)
-        recorded = _recorded(cell, scores, cached=cached)
+        recorded = _recorded(cell, scores, cached=group.cached)
         self._references[recorded.of] = recorded
         self._progress.computed(recorded)
-        if self._cache and group.key and not cached:
+        if self._cache and group.key and not group.cached:
             self._cache.store(group.key, scores)
         return scores
 
     def _key(self, cell: Cell, clip: OpenFixture) -> str | None:
         if self._cache is None:
             return None
-        facts = {**self._facts, **self._backends.facts(self._cells)}
-        return self._cache.key(cell, clip.sha256, facts)
+        return self._cache.key(cell, clip.sha256, self._deciding)
 
     def _ask(self, cell: Cell, clip: OpenFixture) -> Ask:
         feature, arithmetic, options = self._asked(cell)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from gate.model import Status, counted, decimal
 from reports.marks import LOOKS, Kind, badness, look, of_kind
+from reports.steadiness import facts, moving, sides_sentence
 from reports.wording import (
     by_candidate,
     by_guilty_axes,
@@ -93,6 +94,7 @@ def _grids(run: Run) -> Iterator[RenderableType]:
         line = f"UNSET {one.feature} {one.options_name}: {one.sentence} of {where}"
         yield Text(one_line(line))
     yield from _more(len(unset) - SHOWN, "more line of UNSET scores")
+    yield from (Text(one_line(f"{name.capitalize()}: {told}")) for name, told in facts(run).items())
 
 
 def _grid(title: str, results: list[Result]) -> Table:
@@ -180,12 +182,13 @@ def _failures(run: Run) -> Iterator[Text]:
         yield Text()
         for results in groups[:SHOWN]:
             names = f"{counted(len(results), 'cell')} {printable(shared_id(results))}"
-            yield _line(results[0].status, names)
+            yield _line(results[0].status, f"{names}{printable(moving(results))}")
         yield from _more(len(groups) - SHOWN, "more failing group")
     for result in failures[:EXAMPLES]:
         sentence = one_line(result.reason)
         yield _headline(result.status, f"{printable(result.cell.id)} {sentence}")
-        yield _indented([*_decimals(result), run.repeat_command(result.cell)])
+        sides = filter(None, [one_line(sides_sentence(result))])
+        yield _indented([*_decimals(result), *sides, run.repeat_command(result.cell)])
     yield from _more(len(failures) - EXAMPLES, "more failing cell")
 
 
@@ -193,8 +196,8 @@ def _decimals(result: Result) -> Iterator[str]:
     if result.comparison is None or not result.comparison.mismatches:
         return
     first = result.comparison.mismatches[0]
-    if first.operands:
-        return  # integers, which the sentence above tells whole
+    if first.operands or result.unstable:
+        return  # integers, which the sentence above tells whole; or the reason is another
     candidate, reference = decimal(first.candidate), decimal(first.reference)
     yield f"{candidate} expected {reference}"
 

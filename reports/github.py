@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gate.model import Status, counted
 from reports import markdown
+from reports.steadiness import guilty, sides_sentence
 from reports.wording import (
     by_guilty_axes,
     by_reason,
@@ -160,8 +161,10 @@ def _of_cells(run: Run, results: list[Result]) -> Annotation:
     lines = [f"{one_line(named)} {one_line(first.reason)}"]
     if status is Status.KNOWN:
         lines.append(f"{one_line(cell.id)}: {differing(first)}")
+    if sides := sides_sentence(first):
+        lines.append(one_line(sides))
     lines.append(f"repeat: {run.repeat_command(cell)}")
-    title = f"{status.value} {cell.feature} on {cell.candidate}"
+    title = f"{status.value} {cell.feature} on {guilty(first)}"
     return Annotation(title, "\n".join(lines), (run.matrix, cell.line))
 
 

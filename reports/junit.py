@@ -17,6 +17,7 @@ from gate.model import (
     place_of,
     steps_apart,
 )
+from reports import steadiness
 from reports.marks import Kind, badness, look
 from reports.wording import (
     cut,
@@ -122,6 +123,7 @@ def _properties(run: Run, form: Form, limit: int) -> dict[str, str]:
     facts = {"verdict": run.verdict, **_cuts(form), **origin(run)}
     facts["selection"] = " ".join(run.selection) or "whole matrix"
     facts["replayed table"] = run.rcp_table or "none"
+    facts |= steadiness.facts(run)
     facts |= {f"note {number}": note for number, note in enumerate(run.notes, 1)}
     known = with_status(run, Status.KNOWN)
     facts |= {f"known {r.cell.id}": f"{differing(r)}: {r.reason}" for r in known}
@@ -231,6 +233,8 @@ def _text(run: Run, result: Result, unset: list[Unset], limit: int) -> str:
         nans, unsets = result.comparison.nans, result.comparison.unsets
         lines.append(f"{differing(result)}; in the reference: {nans} NaN, {unsets} UNSET")
         lines += [f"UNSET in the reference: {one.sentence}" for one in unset]
+    if sides := steadiness.sides_sentence(result):
+        lines.append(one_line(sides, limit))
     lines.append(f"repeat: {run.repeat_command(result.cell)}")
     listing = _listing(result)
     if result.detail:

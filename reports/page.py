@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from gate.model import Status, counted, decimal, exact, mismatch_sentence, steps_apart
-from reports import wording
+from reports import steadiness, wording
 from reports.fitting import Block
 from reports.marks import LOOKS, look
 from reports.wording import printable
@@ -96,6 +96,7 @@ def _environment() -> Environment:
         mismatch_sentence=mismatch_sentence,
         one_line=wording.one_line,
         shared_id=wording.shared_id,
+        sides_sentence=steadiness.sides_sentence,
         steps_apart=steps_apart,
         tally=wording.tally,
     )

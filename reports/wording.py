@@ -153,10 +153,12 @@ def by_guilty_axes(run: Run) -> list[list[Result]]:
     groups: list[list[Result]] = []
     for axes in (axes for size in range(len(_AXES) + 1) for axes in combinations(_AXES, size)):
         mixed = {_key(result, axes) for result in compared if _key(result, _AXES) not in red}
-        found: dict[tuple[str, ...], list[Result]] = {}
+        found: dict[tuple[object, ...], list[Result]] = {}
         for result in failures:
-            found.setdefault(_key(result, axes), []).append(result)
-        groups += [results for key, results in found.items() if key not in mixed]
+            # One line about a group says one status, and one side that moved.
+            key = (_key(result, axes), result.status, result.moved)
+            found.setdefault(key, []).append(result)
+        groups += [results for (key, *_), results in found.items() if key not in mixed]
         failures = [result for result in failures if _key(result, axes) in mixed]
     return sorted(groups, key=len, reverse=True)
 
@@ -184,6 +186,7 @@ class Tally(NamedTuple):
     compared: int  # cells
     scores: int
     different: int
+    moved: int  # of these, where the reference differs from itself
     nans: int
     unsets: int
     seconds: float
@@ -192,10 +195,12 @@ class Tally(NamedTuple):
 def tally(results: list[Result]) -> Tally:
     """Add up what was compared; NaN and UNSET are those of the reference."""
     comparisons = [r.comparison for r in results if r.comparison is not None]
+    moved = [r.comparison for r in results if r.comparison is not None and "reference" in r.moved]
     return Tally(
         compared=len(comparisons),
         scores=sum(comparison.scores for comparison in comparisons),
         different=sum(comparison.different for comparison in comparisons),
+        moved=sum(comparison.different for comparison in moved),
         nans=sum(comparison.nans for comparison in comparisons),
         unsets=sum(comparison.unsets for comparison in comparisons),
         seconds=sum(result.seconds for result in results),

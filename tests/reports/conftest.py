@@ -12,12 +12,16 @@ from gate.model import (
     UNFINISHED,
     Cell,
     Comparison,
+    Control,
     Mismatch,
     ReferenceScores,
     Result,
     Run,
+    Stability,
     Status,
+    control_sentence,
     failure_sentence,
+    stability_sentence,
 )
 
 HOSTILE = (
@@ -64,6 +68,12 @@ OPERANDS = (
 SENTENCE = "frame 3 adm2: 0x1.de3b6cp-1 expected 0x1.de3b6ep-1 (-1 ulp32), 4 of 84 scores"
 KNOWN = "SIMD loses the last <column> | of width 32"
 AGREES = "agrees although d.yaml:3 lists it; narrow or delete the entry"
+STEADY = (
+    Control("reference", "again", 84, 0),
+    Control("reference", "on one thread", 84, 0),
+    Control("reference", "in dirty memory", 84, 0),
+)
+MOVED = (STEADY[0], Control("reference", "on one thread", 84, 3), STEADY[2])
 MISSING = "opencl:nvidia: no platform 'NVIDIA CUDA' on this machine"
 
 
@@ -94,6 +104,32 @@ def failed() -> Result:
         reference_seconds=0.5,
         seconds=2.5,
     )
+
+
+@pytest.fixture
+def unsteady() -> Result:
+    """Return a cell whose candidate gives other bits now and then."""
+    stability = Stability(30, 2, 3)
+    return Result(
+        _cell("stripes_33x33_420p8"),
+        Status.NONDETERMINISTIC,
+        stability_sentence("cuda", stability),
+        comparison=Comparison(84, 0, 0, 1, MISMATCHES[:1]),
+        stability=stability,
+    )
+
+
+@pytest.fixture
+def moved() -> Result:
+    """Return a cell whose reference gives other bits on one thread."""
+    result = Result(
+        _cell("waves_33x33_420p8"),
+        Status.NONDETERMINISTIC,
+        comparison=Comparison(84, 0, 0, 4, MISMATCHES),
+        controls=(*MOVED, Control("candidate", "again", 84, 0)),
+    )
+    reason = f"{control_sentence(MOVED[1], 'cpu')}; {failure_sentence(result)}"
+    return replace(result, reason=reason)
 
 
 @pytest.fixture
@@ -177,8 +213,9 @@ def run(
     passed: Result,
     known: Result,
     failed: Result,
+    unsteady: Result,
     broken: Result,
     skipped: Result,
 ) -> Run:
     """Return a run with a cell of every status."""
-    return build_run(passed, known, failed, broken, skipped)
+    return build_run(passed, known, failed, unsteady, broken, skipped)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from gate.model import Cell, Comparison, Mismatch, Result, Run, Status
+from gate.model import Cell, Comparison, Control, Mismatch, Result, Run, Stability, Status
 from reports import console, github, junit, markdown
 from reports import json as json_report
 from reports.github import Annotation, commands_stopped
@@ -61,8 +61,12 @@ def _runs(build_run: BuildRun, build_cell: BuildCell) -> Callable[[tuple[str, ..
         names = {"options_name": options, "candidate": backend, "line": 7}
         first, second = (build_cell(name, **names) for name in (one, two))
         comparison = Comparison(84, 0, 0, 1, (replace(MISMATCH, score=score),))
+        ways = (Control("reference", key, 84, 3), Control(value, section, 84, 0))
+        steady = tuple(replace(control, different=0) for control in ways)
+        unsteady = Result(replace(first, conclusion="vmafx"), Status.NONDETERMINISTIC, why, log)
         results = (
-            Result(first, Status.FAIL, why, log, comparison),
+            Result(first, Status.FAIL, why, log, comparison, controls=steady),
+            replace(unsteady, controls=ways, stability=Stability(30, 2, 3)),
             Result(second, Status.KNOWN, why, log, comparison, seconds=1.0),
             Result(replace(first, dialect="ieee-double"), Status.ERROR, why, log),
             Result(replace(second, dialect="ieee-double"), Status.ERROR, late, log),
@@ -70,13 +74,13 @@ def _runs(build_run: BuildRun, build_cell: BuildCell) -> Callable[[tuple[str, ..
             Result(replace(second, dialect="ieee-single"), Status.PASS, comparison=comparison),
         )
         run = build_run(*results, matrix=matrix, missing=(missing,), notes=(note,))
-        run = replace(run, command=command, selection=(glob,), rerun_of=key, id=value)
+        run = replace(run, command=command, selection=(glob,), rerun_of=key, id=value, repeat=30)
         (reference,) = run.references
         unset = replace(reference, fixture=one, options_name=options, names=(score, key, value))
         return replace(
             run,
             started=started,
-            references=(unset,),
+            references=(replace(unset, cached=True),),
             environment={section: {key: value, value: others[10]}, key: {section: others[11]}},
         )
 
@@ -120,7 +124,7 @@ def test_junit_parses_and_has_each_cell_once_in_its_colour(
     cases = [case for case in root.iter("testcase") if case.get("classname") != "gate"]
     assert [case.get("name") for case in cases] == [printable(r.cell.id) for r in run.results]
     told = [[child.tag for child in case] for case in cases]
-    words = ["failure", "system-out", "error", "error", "skipped", "system-out"]
+    words = ["failure", "failure", "system-out", "error", "error", "skipped", "system-out"]
     assert told == [[word] for word in words]
 
 
@@ -141,6 +145,10 @@ def test_json_gives_every_text_back(texts: tuple[str, ...], build: Build) -> Non
         ("detail", [result.detail for result in run.results]),
     ):
         assert [cell[name] for cell in cells] == list(map(_joined, told))
+    controls = [[(c["side"], c["how"]) for c in cell["controls"]] for cell in cells]
+    assert controls == [
+        [(_joined(c.side), _joined(c.how)) for c in result.controls] for result in run.results
+    ]
     for name in ("notes", "missing", "selection"):
         assert document[name] == list(map(_joined, getattr(run, name)))
     for name in ("matrix", "command", "id", "rerun_of", "started"):
@@ -188,10 +196,10 @@ def test_annotation_is_one_line_and_reads_back(title: str, message: str, file: s
 def test_annotations_of_a_run_are_in_its_colours(texts: tuple[str, ...], build: Build) -> None:
     run = build(texts)
     commands = [_parsed(command) for command in github.annotation_commands(run)]
-    assert [level for level, *_ in commands] == ["error"] * 4 + ["warning"] * 2
+    assert [level for level, *_ in commands] == ["error"] * 5 + ["warning"] * 2
     places = [(told.get("file"), told.get("line")) for _, told, _ in commands]
     known = (printable(run.matrix), "7")
-    assert places == [(None, None), known, known, known, known, (None, None)]
+    assert places == [(None, None), *[known] * 5, (None, None)]
 
 
 @SETTINGS

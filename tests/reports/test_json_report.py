@@ -37,15 +37,22 @@ def test_document_holds_verdict_and_counts(run: Run) -> None:
     assert document["verdict"] == run.verdict
     assert document["exit_code"] == 1
     assert document["counts"] == {
-        "planned": 5,
-        "cells": 5,
+        "planned": 6,
+        "cells": 6,
         "PASS": 1,
         "KNOWN": 1,
         "FAIL": 1,
+        "NONDETERMINISTIC": 1,
         "ERROR": 1,
         "SKIP": 1,
-        "scores": 252,
-        "different": 6,
+        "scores": 336,
+        "different": 7,
+        "controlled": 0,
+        "control_scores": 0,
+        "control_different": 0,
+        "repeated": 1,
+        "references": 1,
+        "cached": 0,
     }
 
 
@@ -170,7 +177,7 @@ def test_each_cell_and_each_reference_is_one_line(run: Run) -> None:
 
 def test_cell_without_comparison_holds_null(run: Run) -> None:
     cells = _document(run)["cells"]
-    assert [cell["comparison"] is None for cell in cells] == [False, False, False, True, True]
+    assert [cell["comparison"] is None for cell in cells] == [*[False] * 4, *[True] * 2]
 
 
 def test_hostile_text_is_kept_exactly(build_run: BuildRun, broken: Result) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from backends import base
 from backends.base import Clip, Scores
 from gate import runner
+from gate.cache import ReferenceCache
 from gate.deviations import Deviations
 from gate.model import Cell, Result, Run
 
@@ -72,6 +73,7 @@ class Desk(runner.Progress):
         self.log: list[str] = []
         self.warnings: dict[str, str] = {}
         self.deviations: Deviations | None = None
+        self.cache: ReferenceCache | None = None
 
     def told(self, place: str) -> None:
         self.log.append(place)
@@ -135,7 +137,9 @@ class Desk(runner.Progress):
             sample=sample,
             repeat=repeat,
         )
-        return runner.run(matrix, blank, open_backend=self.open_backend, progress=self)
+        return runner.run(
+            matrix, blank, open_backend=self.open_backend, progress=self, cache=self.cache
+        )
 
 
 def make_cell(

@@ -12,11 +12,13 @@ from gate.model import (
     UNFINISHED,
     Cell,
     Comparison,
+    Control,
     Mismatch,
     ReferenceScores,
     Result,
     Run,
     Shard,
+    Stability,
     Status,
 )
 
@@ -68,6 +70,14 @@ def result_of(position: int, cell: Cell) -> Result:
         Result(cell, Status.PASS, comparison=equal),
         Result(cell, Status.FAIL, f"frame {position} differs", comparison=differs),
         Result(cell, Status.KNOWN, "listed", comparison=differs),
+        Result(
+            cell,
+            Status.NONDETERMINISTIC,
+            "moves",
+            comparison=equal,
+            controls=(Control("reference", "on one thread", 4, position),),
+            stability=Stability(position, 2, 1),
+        ),
         Result(cell, Status.SKIP, "not here"),
         Result(cell, Status.ERROR, "does not compile", "log"),
         Result(cell, Status.ERROR, UNFINISHED),
@@ -84,7 +94,7 @@ def environment_of(cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
         roles.append("required opencl:pocl")
     fixtures = dict.fromkeys(cell.fixture for cell in cells)
     sections = {
-        "gate": {"parity-gate": "0.1.0", "python": "3.11.7"},
+        "gate": {"parity-gate": "0.1.0", "sources": "ef", "python": "3.11.7"},
         "host": {"processor": "Some CPU"},
         "matrix": {"path": "m.yaml", "sha256": "ab", "deviations": "d.yaml sha256 cd"},
         "names shared by option sets": plan.shared_names(cells),

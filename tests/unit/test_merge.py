@@ -194,6 +194,7 @@ def test_a_shard_that_cannot_be_is_refused(index: int) -> None:
             "matrix: deviations is 'd.yaml sha256 ce', and 'd.yaml sha256 cd'",
         ),
         (with_facts("gate", "parity-gate", "0.2"), "version of parity-gate is '0.2', and '0.1.0'"),
+        (with_facts("gate", "sources", "eg"), "sources of parity-gate is 'eg', and 'ef'"),
         (
             with_facts("feature float_adm", "flags", "-O3"),
             "feature float_adm: flags is '-O3', and '-O2'",
@@ -224,7 +225,9 @@ def test_everything_foreign_is_told_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize(("title", "key"), [("matrix", "sha256"), ("gate", "parity-gate")])
+@pytest.mark.parametrize(
+    ("title", "key"), [("matrix", "sha256"), ("gate", "parity-gate"), ("gate", "sources")]
+)
 def test_a_shard_must_say_what_it_ran(title: str, key: str) -> None:
     found = reports(*THIRDS, change=without(title, key))
     assert refusal(found) == [f"2.json: {title} {key} is missing; it is no whole report"]
@@ -333,6 +336,25 @@ def test_reference_scores_of_two_shards_must_have_the_same_bits(
 def test_one_nan_equals_another() -> None:
     merged = merge(reports(EVEN, ODD, change=with_frame(-0.0, -float("nan"))))
     assert timeless(merged) == timeless(WHOLE)
+
+
+def test_a_score_from_the_cache_is_no_other_and_is_told_of_the_whole_run() -> None:
+    def cached(run: Run) -> Run:
+        first, *rest = run.references
+        return replace(run, references=(replace(first, cached=True), *rest))
+
+    merged = merge(reports(EVEN, ODD, change=cached))
+    assert merged.verdict.count(", 1 of 26 reference results from the cache") == 1
+    assert merge(reports(ODD, EVEN, change=cached)).verdict == merged.verdict
+    uncached = tuple(replace(scores, cached=False) for scores in merged.references)
+    assert timeless(replace(merged, references=uncached)) == timeless(WHOLE)
+
+
+def test_candidates_of_all_shards_are_computed_equally_often() -> None:
+    whole = replace(WHOLE, repeat=30)
+    assert merge(reports(*THIRDS, whole=whole)).repeat == 30
+    sentence = "2.json: --repeat is 1, and 30 in 1.json; name shards of one run only"
+    assert refusal(reports(*THIRDS, whole=whole, change=with_run(repeat=1))) == [sentence]
 
 
 def test_reference_scores_without_a_cell_are_refused() -> None:
