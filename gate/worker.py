@@ -31,7 +31,7 @@ from gate.asking import Ask, answer
 from gate.opening import Trouble, attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -155,17 +155,13 @@ def _opened(open_backend: OpenBackend, name: str) -> Backend | Unavailable:
 def _answer(gate: _Gate, compute: Callable[[], Scores]) -> None:
     began = perf_counter()
     found = attempt(compute)
-    spent = {"seconds": perf_counter() - began, "printed": _printed()}
-    if isinstance(found, Trouble):
-        _report(gate, found, spent)
-    else:
-        gate.tell({"names": found.names, **spent}, [found.values, found.unset])
-
-
-def _printed() -> int:
-    """Return how much this process has printed into its file; the next cell's begins there."""
+    seconds = perf_counter() - began
     sys.stdout.flush()
-    return os.fstat(1).st_size
+    os.ftruncate(1, 0)  # what it prints from now on is the next cell's
+    if isinstance(found, Trouble):
+        _report(gate, found, seconds)
+    else:
+        gate.tell({"names": found.names, "seconds": seconds}, [found.values, found.unset])
 
 
 def _computed(clip: _Clip, backend: Backend, asked: dict[str, Any]) -> Scores:
@@ -181,14 +177,14 @@ def _table(name: str, bits: bytes) -> RcpTable:
     return RcpTable(name, np.frombuffer(bits, np.uint32))
 
 
-def _report(gate: _Gate, trouble: Trouble, spent: Mapping[str, float] | None = None) -> None:
+def _report(gate: _Gate, trouble: Trouble, seconds: float = 0.0) -> None:
     told = {
         "status": trouble.status.value,
         "reason": trouble.reason,
         "detail": trouble.detail,
         "unexpected": trouble.unexpected,
     }
-    message = {"trouble": told, **(spent or {})}
+    message = {"trouble": told, "seconds": seconds}
     refused = trouble.refused
     if refused is None:
         gate.tell(message)

@@ -13,8 +13,6 @@ from collections import deque
 from contextlib import suppress
 from itertools import islice
 from multiprocessing.connection import Pipe
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +20,7 @@ from backends.base import Scores, Unavailable
 from gate.asking import Ask
 from gate.model import Status
 from gate.opening import Reported, Trouble
+from gate.scratch import Scratch, sweep
 from gate.worker import receive, send
 
 if TYPE_CHECKING:
@@ -257,17 +256,17 @@ class _Process:
 
     def __init__(self, backend: str, program: Sequence[str]) -> None:
         self._backend = backend
-        self._folder = TemporaryDirectory(prefix="parity-gate-worker-", ignore_cleanup_errors=True)
-        self._printed = Path(self._folder.name) / "printed"
+        sweep()
+        self._folder = Scratch()
+        self._printed = self._folder.path / "printed"  # what it prints of the present cell
         self._connection, theirs = Pipe()
         _limit(self._connection.fileno())
         self._news = select.poll()
         self._news.register(self._connection.fileno(), select.POLLIN)
-        self._from = 0  # where what it prints of the present cell begins
         # The worker imports what the gate does, wherever it runs.
         paths = os.pathsep.join(path for path in sys.path if path)
-        environment = {**os.environ, "TMPDIR": self._folder.name, "PYTHONPATH": paths}
-        with self._printed.open("wb") as printed, theirs:
+        environment = {**os.environ, "TMPDIR": str(self._folder.path), "PYTHONPATH": paths}
+        with self._printed.open("ab") as printed, theirs:
             self._process = subprocess.Popen(  # noqa: S603 - no shell, and only the gate's words
                 [sys.executable, "-P", *program, backend, str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
@@ -304,7 +303,6 @@ class _Process:
             except (EOFError, OSError):
                 raise Reported(self._ended()) from None
             if clip is None or "read" not in answer:
-                self._from = answer.get("printed", self._from)
                 return answer, arrays
             self.send({"frames": True}, clip.read(*answer["read"]))
         reason = f"{self._backend} was {doing} for more than {seconds:g} s; its process was killed"
@@ -350,7 +348,7 @@ class _Process:
     def _last_words(self) -> str:
         """Return the end of what the process printed."""
         with self._printed.open("rb") as printed:
-            printed.seek(max(self._from, self._printed.stat().st_size - TOLD))
+            printed.seek(max(0, self._printed.stat().st_size - TOLD))
             return printed.read().decode("utf-8", "replace")
 
 

@@ -223,12 +223,21 @@ def test_two_runs_do_not_write_one_journal(tmp_path: Path) -> None:
     kept.close()
 
 
-def test_a_run_does_not_go_on_on_another_host(stopped: Path, gate: Gate) -> None:
+@pytest.mark.parametrize(
+    ("fact", "another", "told"),
+    [
+        (b"glibc 2", b"glibc 1", "host: C library"),
+        (b'"sources": "', b'"sources": "0', "gate: sources"),
+    ],
+)
+def test_a_run_does_not_go_on_on_another_host_or_as_another_program(
+    fact: bytes, another: bytes, told: str, stopped: Path, gate: Gate
+) -> None:
     path = stopped / journal.NAME
-    path.write_bytes(path.read_bytes().replace(b"glibc 2", b"glibc 1"))
+    path.write_bytes(path.read_bytes().replace(fact, another))
     ended = gate("run", "--resume", "out")
     assert ended.code == 2
-    assert "--resume: host: C library changed since the run began; start anew" in ended.err
+    assert f"--resume: {told} changed since the run began; start anew" in ended.err
 
 
 def test_a_new_run_takes_nothing_from_the_one_before(

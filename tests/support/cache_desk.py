@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from runner_desk import FRAMES, NAMES, make_cell
 
 from backends.base import Scores
-from gate.cache import REPLAYED, Facts, ReferenceCache
-from gate.model import Cell
+from gate.cache import REPLAYED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gate.cache import Facts, ReferenceCache
+    from gate.model import Cell
 
 CLIP = {"ref": "r" * 64, "dist": "d" * 64}
 FACTS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -22,10 +23,10 @@ class Shelf:
     """A cache in memory; `asked` has the facts of each key."""
 
     held: dict[str, Scores] = field(default_factory=dict)
-    asked: list[Facts] = field(default_factory=list)
+    asked: list[Mapping[str, Facts]] = field(default_factory=list)
     known: bool = True
 
-    def key(self, cell: Cell, clip_sha256: object, facts: Facts) -> str | None:
+    def key(self, cell: Cell, clip_sha256: object, facts: Mapping[str, Facts]) -> str | None:
         self.asked.append(facts)
         return f"{control.named(cell)} {clip_sha256}" if self.known else None
 

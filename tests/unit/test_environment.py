@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import platform
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -76,3 +78,49 @@ def test_a_gate_that_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
     assert environment.version() == "not installed"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program of two files."""
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    (tmp_path / "backends/features").mkdir(parents=True)
+    (tmp_path / "backends/features/spec.py").write_text("a")
+    (tmp_path / "gate").mkdir()
+    (tmp_path / "gate/cli.py").write_text("b")
+    return tmp_path
+
+
+def test_the_sources_are_the_bytes_of_every_python_file_in_the_order_of_their_paths(
+    root: Path,
+) -> None:
+    told = b"backends/features/spec.py\x001\x00agate/cli.py\x001\x00b"
+    assert environment.sources() == hashlib.sha256(told).hexdigest()
+    (root / "gate/notes.txt").write_text("c")
+    (root / "tests").mkdir()
+    (root / "tests/test_it.py").write_text("d")
+    assert environment.sources() == hashlib.sha256(told).hexdigest()
+
+
+@pytest.mark.parametrize("room", environment.PACKAGES)
+def test_a_changed_an_added_and_a_renamed_file_are_other_sources(root: Path, room: str) -> None:
+    seen = {environment.sources()}
+    folder = root / room / "deeper"
+    folder.mkdir(parents=True)
+    path = folder / "x.py"
+    path.touch()
+    seen.add(environment.sources())
+    path.write_text("1")
+    seen.add(environment.sources())
+    path.rename(folder / "y.py")
+    seen.add(environment.sources())
+    assert len(seen) == 4
+
+
+def test_the_sources_are_those_of_the_running_program() -> None:
+    own = Path(environment.__file__)
+    assert own.is_relative_to(environment.ROOT / "gate")
+    for room in environment.PACKAGES:
+        assert (environment.ROOT / room / "__init__.py").samefile(
+            import_module(room).__file__ or ""
+        )
