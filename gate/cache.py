@@ -130,6 +130,14 @@ class ReferenceCache:
         else:
             self.stored += 1
 
+    def forget(self, key: str) -> None:
+        """Remove the result of a key, for its reference gave other bits when it was asked again."""
+        path = self._path(key)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            self.problem = f"{path} cannot be removed: {error.strerror}; remove it"
+
     def trim(self) -> None:
         """Remove the oldest entries where all take more than LIMIT bytes, if any was stored."""
         total = 0

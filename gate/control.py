@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -85,7 +86,8 @@ class Controls:
 
     def _control(self, cell: Cell, side: str, ask: Ask, way: str, scores: Scores) -> Control:
         name: str = getattr(cell, side)
-        pending = self._backends.begin(name, replace(ask, way=way, timeout=cell.timeout))
+        patience = cell.timeout * len(os.sched_getaffinity(0))  # one thread has the work of all
+        pending = self._backends.begin(name, replace(ask, way=way, timeout=patience))
         compared = attempt(
             lambda: compare.compare(scores, pending.scores(), cell.frames, cell.outputs)
         )

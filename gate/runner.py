@@ -350,8 +350,8 @@ class _Session:
             if number:
                 self._progress.starts(cell)
             result = self._judge.judged(cell, group.ask, reference, runs)
-            if group.cached and any(c.different for c in result.controls):
-                result = replace(result, reason=f"{result.reason}; {CACHED}")
+            if "reference" in result.moved:
+                result = self._disowned(group, result)
             took = sum(run.seconds for run in runs)
             self._finish(replace(result, reference_seconds=seconds, seconds=took))
 
@@ -374,10 +374,18 @@ class _Session:
             self._cache.store(group.key, scores)
         return scores
 
+    def _disowned(self, group: _Group, result: Result) -> Result:
+        """Let no later run take the scores of a reference that moved."""
+        if self._cache and group.key:
+            self._cache.forget(group.key)
+        return replace(result, reason=f"{result.reason}; {CACHED}") if group.cached else result
+
     def _key(self, cell: Cell, clip: OpenFixture) -> str | None:
         if self._cache is None:
             return None
-        return self._cache.key(cell, clip.sha256, self._deciding)
+        # A file's bytes do not tell how they are read.
+        declared = {"declared": repr(self._matrix.fixtures[cell.fixture])}
+        return self._cache.key(cell, {**clip.sha256, **declared}, self._deciding)
 
     def _ask(self, cell: Cell, clip: OpenFixture) -> Ask:
         feature, arithmetic, options = self._asked(cell)

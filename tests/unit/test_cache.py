@@ -72,6 +72,17 @@ def test_another_result_replaces_the_first(kept: ReferenceCache, entry: Path) ->
     assert believed(kept.load(key_of(kept)), make_scores(0.2))
 
 
+def test_a_forgotten_result_is_computed_again(kept: ReferenceCache, entry: Path) -> None:
+    kept.forget(key_of(kept))
+    assert not entry.exists()
+    assert kept.load(key_of(kept)) is None
+    kept.forget(key_of(kept))
+    assert (kept.damaged, kept.problem) == (0, "")
+    entry.mkdir()
+    kept.forget(key_of(kept))
+    assert kept.problem == f"{entry} cannot be removed: Is a directory; remove it"
+
+
 def test_a_flipped_bit_anywhere_is_detected(kept: ReferenceCache, entry: Path) -> None:
     whole, key = entry.read_bytes(), key_of(kept)
     for place in range(len(whole)):

@@ -37,6 +37,9 @@ class Shelf:
         assert key not in self.held
         self.held[key] = found
 
+    def forget(self, key: str) -> None:
+        del self.held[key]
+
 
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
@@ -89,6 +92,16 @@ def test_what_the_cache_has_is_controlled_like_a_reference(desk: Desk) -> None:
     assert result.status is Status.NONDETERMINISTIC
     assert result.reason.startswith("reference cpu ")
     assert result.reason.endswith(runner.CACHED)
+    assert shelf.held == {}
+
+
+def test_the_scores_of_a_reference_that_moves_are_not_kept(desk: Desk) -> None:
+    shelf, found = Shelf(), iter((scores(), flipped(), scores(), scores()))
+    desk.backends["cpu"].work = lambda _: next(found)
+    (result,) = run(desk, shelf, make_cell(), sample=(control.named(make_cell()),)).results
+    assert result.status is Status.NONDETERMINISTIC
+    assert not result.reason.endswith(runner.CACHED)
+    assert shelf.held == {}
 
 
 def test_a_candidate_is_red_where_the_cache_is_wrong_and_the_reference_is_blamed(
