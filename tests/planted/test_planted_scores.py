@@ -97,8 +97,8 @@ def test_a_swapped_suffix_is_an_error(pocl: Backend) -> None:
     assert "score adm2_egl_1.2, aim_egl_1.2" in result.reason
 
 
-def test_scores_left_from_the_cell_before_fail(pocl: Backend) -> None:
-    """A stale buffer has the right shape; only its bits give it away."""
+def test_scores_left_from_the_cell_before_are_red(pocl: Backend) -> None:
+    """A stale buffer has the right shape; its bits give it away, and others when asked again."""
     kept: list[Scores] = []
 
     def stale(scores: Scores) -> Scores:
@@ -107,4 +107,4 @@ def test_scores_left_from_the_cell_before_fail(pocl: Backend) -> None:
 
     cells = [f"float_adm/{dialect}/debug/seq3_322x182_8" for dialect in ("ieee-*", "rcpss-*")]
     run = run_gate(Planted(pocl, "stale scores", scores=stale), *cells)
-    assert [r.status for r in run.results] == [Status.PASS] + [Status.FAIL] * 3
+    assert [r.status for r in run.results] == [Status.PASS] + [Status.NONDETERMINISTIC] * 3
