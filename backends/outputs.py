@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -51,15 +52,14 @@ class ExtractorOptions(Options):
     def suffix(self) -> str:
         """Return what libvmaf appends to the outputs' names, empty for defaults."""
         pieces = []
-        for name, field in sorted(type(self).model_fields.items()):
-            value = getattr(self, name)
-            short = next((item for item in field.metadata if isinstance(item, Short)), None)
-            if short is None or value == field.default:
+        aliases = _aliases(type(self))
+        for name, value in sorted(self._changed().items()):
+            if name not in aliases:
                 continue
             shown = "" if isinstance(value, bool) else f"_{value:g}"
             if isinstance(value, int) and not isinstance(value, bool):
                 shown = f"_{value:d}"
-            pieces.append(f"_{short.alias}{shown}")
+            pieces.append(f"_{aliases[name]}{shown}")
         return "".join(pieces)
 
     def outputs(self) -> tuple[str, ...]:
@@ -75,14 +75,28 @@ class ExtractorOptions(Options):
 
     def name(self) -> str:
         """Return the options' part of a cell id: `default`, `egl_1.2`, `debug`, `debug_bcm_1`."""
-        pieces = [
-            name.removeprefix("adm_")
-            for name, field in type(self).model_fields.items()
-            if getattr(self, name) != field.default
-            and not any(isinstance(item, Short) for item in field.metadata)
-        ]
+        aliases = _aliases(type(self))
+        pieces = [name.removeprefix("adm_") for name in self._changed() if name not in aliases]
         pieces.append(self.suffix().removeprefix("_"))
         return "_".join(piece for piece in pieces if piece) or "default"
+
+    def _changed(self) -> dict[str, bool | int | float]:
+        """Return the options that differ from their defaults, in the order of declaration."""
+        given = self.model_fields_set  # every other one has its default
+        fields = type(self).model_fields
+        values = {name: getattr(self, name) for name in fields if name in given}
+        return {name: value for name, value in values.items() if value != fields[name].default}
+
+
+@cache
+def _aliases(options: type[ExtractorOptions]) -> Mapping[str, str]:
+    """Return the aliases of options that have one, by the options' names."""
+    return {
+        name: item.alias
+        for name, field in options.model_fields.items()
+        for item in field.metadata
+        if isinstance(item, Short)
+    }
 
 
 def concludes_as_vmafx(arithmetic: Arithmetic) -> bool:

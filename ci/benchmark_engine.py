@@ -1,26 +1,37 @@
 """Measures what the gate itself costs: 1 000 and 10 000 cells whose backends compute nothing.
 
-Usage: benchmark_engine.py. Prints seconds and peak memory of both runs, and their ratio a cell.
-Workers, journal and reports are those of every run; only the backends are empty.
+Usage: benchmark_engine.py. Prints seconds, those of each phase and peak memory of both runs, and
+what a cell costs. Workers, journal and reports are those of every run; only the backends are empty.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
 import sys
 import tempfile
+from functools import wraps
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from backends.base import Scores
-from gate import cli, worker, workers
+from gate import cli, publish, runner, worker, workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 WORK = "--work"
 SIZES = (1_000, 10_000)
+PHASES = {
+    "planning": (cli, "load_matrix"),
+    "running": (runner, "run"),
+    "reports": (publish, "write"),
+}
 MATRIX = """
 version: 1
 fixtures:
@@ -48,19 +59,36 @@ class Empty:
     def compute(self, feature, arithmetic, options, clip) -> Scores:  # type: ignore[no-untyped-def]  # noqa: ANN001
         """Return zeros."""
         del arithmetic
-        shape = clip.frames, len(feature.outputs(options))
-        return Scores(feature.outputs(options), np.zeros(shape), np.zeros(shape, np.bool_))
+        names = feature.outputs(options)
+        shape = clip.frames, len(names)
+        return Scores(names, np.zeros(shape), np.zeros(shape, np.bool_))
 
     def close(self) -> None:
         """Do nothing."""
 
 
-def run(cells: int) -> None:
-    """Run the gate in this process on so many cells, in the present folder."""
+def timed(phase: str, work: Callable[..., Any], seconds: dict[str, float]) -> Callable[..., Any]:
+    """Return `work`, which adds its time to that of a phase."""
+
+    @wraps(work)
+    def call(*arguments: object, **named: object) -> object:
+        began = perf_counter()
+        try:
+            return work(*arguments, **named)
+        finally:
+            seconds[phase] = seconds.get(phase, 0) + perf_counter() - began
+
+    return call
+
+
+def run(cells: int, seconds: dict[str, float]) -> None:
+    """Run the gate in this process on so many cells, in the present folder; time its phases."""
     options = ", ".join(f"{{adm_enhn_gain_limit: {1 + n / 10_000:.6g}}}" for n in range(cells // 2))
     Path("m.yaml").write_text(MATRIX.format(options=options), "utf-8")
     workers.open_worker = lambda name: workers.Worker(name, (__file__, WORK))  # no other program
-    sys.argv = ["parity-gate", "run", "m.yaml"]
+    for phase, (module, name) in PHASES.items():
+        setattr(module, name, timed(phase, getattr(module, name), seconds))
+    sys.argv = ["parity-gate", "run", "m.yaml", "--no-cache"]
     cli.main()
 
 
@@ -72,8 +100,9 @@ def measured(cells: int) -> tuple[float, float]:
         ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
         seconds = perf_counter() - began
     verdict = ended.stdout.splitlines()[-1]
-    peak = float(ended.stderr.splitlines()[-1])
-    print(f"{verdict}: {seconds:.2f} s, {peak:.0f} MiB")
+    peak, phases = json.loads(ended.stderr.splitlines()[-1])
+    told = ", ".join(f"{phase} {took:.2f}" for phase, took in phases.items())
+    print(f"{verdict}: {seconds:.2f} s ({told}), {peak:.0f} MiB")
     return seconds, peak
 
 
@@ -89,10 +118,11 @@ if __name__ == "__main__":
         del sys.argv[1]
         worker.main(Empty)
     elif sys.argv[1:]:
+        phases: dict[str, float] = {}
         try:
-            run(int(sys.argv[1]))
+            run(int(sys.argv[1]), phases)
         finally:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            os.write(2, f"{peak}\n".encode())
+            os.write(2, f"{json.dumps([peak, phases])}\n".encode())
     else:
         main()

@@ -42,6 +42,9 @@ def compare(
     """
     require_structure("reference", reference, frames, names)
     require_structure("candidate", candidate, frames, names)
+    if _bytes(reference) == _bytes(candidate) and not np.isnan(reference.values).any():
+        unsets = int(np.count_nonzero(reference.unset))
+        return Comparison(reference.values.size, 0, unsets, different=0, mismatches=())
     left, right = _bits(reference), _bits(candidate)
     # A signalling NaN is no result of arithmetic, so it equals nothing, not even its own bits.
     same = (left == right) & ~(_nan(left) & ~_quiet_nan(left)) | (
@@ -109,6 +112,10 @@ def _require_shape(part: str, found: tuple[int, ...], shape: tuple[int, int]) ->
         problem = f"have shape {found}"
     message = f"{part} {problem}; required: {frames} frames of {columns} scores"
     raise Incomparable(message)
+
+
+def _bytes(scores: Scores) -> tuple[bytes, bytes]:
+    return scores.values.tobytes(), scores.unset.tobytes()
 
 
 def _bits(scores: Scores) -> Bits:

@@ -107,7 +107,8 @@ def marked(cells: Iterable[Cell], deviations: Deviations | None) -> tuple[Cell, 
     """Return the cells, with what is listed about them."""
     if deviations is None:
         return tuple(cells)
-    return tuple(replace(cell, deviation=deviations.of(cell)) for cell in cells)
+    listed = ((cell, deviations.of(cell)) for cell in cells)
+    return tuple(replace(cell, deviation=one) if one else cell for cell, one in listed)
 
 
 def judged(cell: Cell, comparison: Comparison, today: date) -> Result:
@@ -121,9 +122,10 @@ def judged(cell: Cell, comparison: Comparison, today: date) -> Result:
         today: decides which entries have expired.
     """
     deviation = cell.deviation
+    if deviation is None and not comparison.different:
+        return Result(cell, Status.PASS, comparison=comparison)
     if deviation is None:
-        status = Status.FAIL if comparison.different else Status.PASS
-        result = Result(cell, status, comparison=comparison)
+        result = Result(cell, Status.FAIL, comparison=comparison)
         return replace(result, reason=failure_sentence(result))
     if not comparison.different:
         reason = f"agrees although {deviation.place} lists it; narrow or delete the entry"
@@ -150,7 +152,8 @@ def _failed(cell: Cell, comparison: Comparison, told: str) -> Result:
 
 
 def _names(globs: Iterable[str], cell: Cell) -> bool:
-    return any(fnmatchcase(cell.id, glob) for glob in globs)
+    name = cell.id
+    return any(fnmatchcase(name, glob) for glob in globs)
 
 
 def _finite(mismatch: Mismatch) -> bool:

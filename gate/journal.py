@@ -1,4 +1,4 @@
-"""The journal of a run: one line a finished cell, on disk as soon as it is finished."""
+"""The journal of a run: one line a finished cell, written at once and soon synced to the disk."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "journal.jsonl"
+PAUSE = 0.02  # seconds from one sync to the next: each holds up the thread that appends
+
+_encoded = json.JSONEncoder(allow_nan=False).encode  # `json.dumps` would make one for each line
 
 
 class Journal:
@@ -39,13 +42,13 @@ class Journal:
         self._size = path.read_bytes().rfind(b"\n") + 1  # what a kill has cut off goes
         os.ftruncate(self._file, self._size)
         self._waiting = b""
-        self._written, self._closed = Event(), False
+        self._written, self._closed = Event(), Event()
         self._syncs = Thread(target=self._sync, daemon=True)
         self._syncs.start()
 
     def append(self, entry: dict[str, Any]) -> None:
         """Write a line; where there is no room it waits for the next one."""
-        line = json.dumps({"run": self._run, **entry}, allow_nan=False)
+        line = _encoded({"run": self._run, **entry})
         self._waiting += line.encode() + b"\n"
         try:
             if self.problem:  # half a line would spoil the one behind it
@@ -63,7 +66,7 @@ class Journal:
 
     def close(self) -> None:
         """Sync what is written and let go of the file."""
-        self._closed = True
+        self._closed.set()
         self._written.set()
         self._syncs.join()
         self._sync_now()
@@ -71,7 +74,7 @@ class Journal:
 
     def _sync(self) -> None:
         """Sync in a thread, since a disk takes longer than a small cell."""
-        while not self._closed:
+        while not self._closed.wait(PAUSE):
             self._written.wait()
             self._written.clear()
             self._sync_now()

@@ -341,7 +341,7 @@ class Run:
 
     def count(self, status: Status) -> int:
         """Return the number of cells with this status."""
-        return sum(result.status is status for result in self.results)
+        return [result.status for result in self.results].count(status)
 
     @property
     def scores(self) -> int:

@@ -13,7 +13,7 @@ from gate.deviations import marked
 from gate.model import Cell, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from backends.base import Feature, Options
     from gate.document import Loc
@@ -118,8 +118,9 @@ def shared_names(cells: Iterable[Cell]) -> dict[str, str]:
     option_sets = {(cell.feature, cell.options_name): cell.outputs for cell in cells}
     emitted: dict[tuple[str, str], list[frozenset[str]]] = {}
     for (feature, _), names in option_sets.items():
+        together = frozenset(names)
         for name in names:
-            emitted.setdefault((name, feature), []).append(frozenset(names))
+            emitted.setdefault((name, feature), []).append(together)
     return {
         f"{name} of {feature}": f"emitted by {counted(number, 'option set')}; "
         "each runs apart; in one libvmaf context the second fails"
@@ -178,35 +179,47 @@ def _instances(sets: list[frozenset[str]]) -> list[frozenset[str]]:
 def _without_repeats(product: Product) -> tuple[Product, list[Problem]]:
     """Return a product that names everything once, and a problem for what it named again."""
     feature = registry.features()[product.feature]
-    options = {feature.options_name(item): item for item in reversed(product.options)}
+    names = [feature.options_name(item) for item in product.options]
+    options = dict(zip(names, product.options, strict=True))
     axes = {
         "candidates": product.candidates,
         "dialects": product.dialects,
         "conclusions": product.conclusions,
-        "options": tuple(feature.options_name(item) for item in product.options),
+        "options": names,
     }
     problems: list[Problem] = [
         (
             (*product.loc, axis, index),
-            f"{axis}[{index}] repeats {axis}[{names.index(name)}] ({name}); delete one",
+            f"{axis}[{index}] repeats {axis}[{first}] ({named[index]}); delete one",
         )
-        for axis, names in axes.items()
-        for index, name in enumerate(names)
-        if names.index(name) < index
+        for axis, named in axes.items()
+        for first, index in _repeats(named)
     ]
     once = replace(
         product,
         candidates=tuple(dict.fromkeys(product.candidates)),
         dialects=tuple(dict.fromkeys(product.dialects)),
         conclusions=tuple(dict.fromkeys(product.conclusions)),
-        options=tuple(options[name] for name in dict.fromkeys(axes["options"])),
+        options=tuple(options.values()),
     )
     return once, problems
 
 
+def _repeats(names: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yield where a name is first and where it is again."""
+    places: dict[str, int] = {}
+    for index, name in enumerate(names):
+        first = places.setdefault(name, index)
+        if first < index:
+            yield first, index
+
+
 def _combinations(product: Product, fixtures: Mapping[str, FixtureSpec]) -> list[Cell]:
     feature = registry.features()[product.feature]
-    named = [(item, feature.options_name(item), feature.outputs(item)) for item in product.options]
+    named = [
+        (item.model_dump(exclude_unset=True), feature.options_name(item), feature.outputs(item))
+        for item in product.options
+    ]
     axes = (product.fixtures, product.dialects, product.conclusions, named, product.candidates)
     return [
         Cell(
@@ -217,7 +230,7 @@ def _combinations(product: Product, fixtures: Mapping[str, FixtureSpec]) -> list
             fixture=fixture,
             candidate=candidate,
             reference=product.reference,
-            options=options.model_dump(exclude_unset=True),
+            options=options,
             outputs=outputs,
             width=fixtures[fixture].width,
             height=fixtures[fixture].height,
@@ -240,7 +253,8 @@ def _matches(cell: Cell, globs: Iterable[str]) -> bool:
 
 def _skipped(cell: Cell, product: Product) -> Cell:
     reasons = (skip.reason for skip in product.skip if _matches(cell, [skip.cells]))
-    return replace(cell, skip=next(reasons, ""))
+    reason = next(reasons, "")
+    return replace(cell, skip=reason) if reason else cell
 
 
 def _idle(product: Product, cells: list[Cell], kept: list[Cell]) -> list[Problem]:

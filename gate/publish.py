@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import traceback
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ REPORTS: Mapping[str, Render] = {
 FILES = (*REPORTS, journal.NAME)
 PERIOD = 10.0  # seconds from one writing of the reports to the next
 SHARE = 0.1  # of the time, at most, that goes into it
+KEPT = 10_000  # new objects until Python looks for cycles; a run makes few, and keeps what it makes
 
 _claimed: list[int] = []  # the folder that this process writes reports into
 
@@ -209,6 +211,7 @@ def finish(
     ignore_interrupts: Callable[[], None],
 ) -> ExitCode:
     """Run what is not finished of a run, each backend in a process of its own, and publish it."""
+    gc.set_threshold(KEPT)
     with (
         cell_progress(len(unfinished.results)) as bar,
         publishing(out, unfinished, bar) as publisher,

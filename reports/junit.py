@@ -114,8 +114,9 @@ def _document(run: Run, cases: list[TestCase], form: Form, limit: int) -> bytes:
     root = ET.Element("testsuites", {key: suite.attrib[key] for key in TOTALS})
     root.append(suite)
     ET.indent(root, " ")
-    document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
-    return document
+    # As one text and then as bytes: ElementTree takes twice as long to write bytes itself.
+    text: str = ET.tostring(root, encoding="unicode", xml_declaration=True)
+    return text.encode("utf-8", "xmlcharrefreplace")
 
 
 def _properties(run: Run, form: Form, limit: int) -> dict[str, str]:

@@ -33,6 +33,8 @@ class Problem(NamedTuple):
 
 def printable(text: str) -> str:
     r"""Return text that neither a terminal nor XML 1.0 chokes on: ESC becomes `\x1b` and so on."""
+    if text.isprintable():
+        return text
 
     def spell(match: re.Match[str]) -> str:
         if match[0].isprintable():
@@ -148,11 +150,13 @@ def by_guilty_axes(run: Run) -> list[list[Result]]:
     whatever fixture; else the axis tells the cause, and its values stay apart.
     """
     failures = of_kind(run, Kind.FAILURE)
-    compared = [*of_kind(run, Kind.PASSED), *failures]
+    if not failures:
+        return []
     red = {_key(result, _AXES) for result in failures}
+    green = [result for result in of_kind(run, Kind.PASSED) if _key(result, _AXES) not in red]
     groups: list[list[Result]] = []
     for axes in (axes for size in range(len(_AXES) + 1) for axes in combinations(_AXES, size)):
-        mixed = {_key(result, axes) for result in compared if _key(result, _AXES) not in red}
+        mixed = {_key(result, axes) for result in green}
         found: dict[tuple[object, ...], list[Result]] = {}
         for result in failures:
             # One line about a group says one status, and one side that moved.
@@ -249,6 +253,8 @@ def group_of(cell: Cell) -> Group:
 
 
 def _unset_in(reference: ReferenceScores) -> list[Unset]:
+    if not any(None in frame for frame in reference.frames):
+        return []
     by_frames: dict[int, list[str]] = {}
     for name, values in zip(reference.names, zip(*reference.frames, strict=True), strict=True):
         by_frames.setdefault(values.count(None), []).append(name)

@@ -116,6 +116,11 @@ def test_unset_equals_no_value_even_where_the_bits_underneath_agree(value: float
         assert [found.reference, found.candidate].count(None) == 1
 
 
+def test_unsets_are_counted_where_every_bit_agrees() -> None:
+    result = compared(unset(scores(), 2, 1), unset(scores(), 2, 1))
+    assert result == Comparison(12, nans=0, unsets=1, different=0, mismatches=())
+
+
 def test_nans_and_unsets_of_the_reference_are_counted() -> None:
     reference = unset(unset(scores(math.nan), 0, 0), 1, 0)
     result = compared(reference, reference)

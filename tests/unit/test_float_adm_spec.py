@@ -61,6 +61,11 @@ def test_a_default_given_explicitly_does_not_appear_in_a_name() -> None:
     assert FloatAdmOptions(adm_enhn_gain_limit=100.0).suffix() == ""
 
 
+def test_an_option_that_is_not_given_has_its_default_and_so_no_place_in_a_name() -> None:
+    defaults = {name: field.default for name, field in FloatAdmOptions.model_fields.items()}
+    assert FloatAdmOptions().model_dump() == defaults
+
+
 def test_debug_adds_eleven_outputs_to_seven() -> None:
     assert len(FloatAdmOptions().outputs()) == 7
     assert len(FloatAdmOptions(debug=True).outputs()) == 18

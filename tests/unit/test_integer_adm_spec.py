@@ -41,6 +41,11 @@ def test_outputs_are_named_as_libvmaf_names_them(
     assert IntegerAdmOptions.model_validate(options).outputs()[index] == name
 
 
+def test_an_option_that_is_not_given_has_its_default_and_so_no_place_in_a_name() -> None:
+    defaults = {name: field.default for name, field in IntegerAdmOptions.model_fields.items()}
+    assert IntegerAdmOptions().model_dump() == defaults
+
+
 def test_debug_adds_eleven_outputs_to_seven() -> None:
     assert len(IntegerAdmOptions().outputs()) == len(SCORES) == 7
     assert len(IntegerAdmOptions(debug=True).outputs()) == len(SCORES + DEBUG_SCORES) == 18

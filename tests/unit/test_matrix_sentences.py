@@ -125,6 +125,14 @@ def test_a_mistake_in_a_product_makes_no_fixture_unused(old: str, new: str, sent
             "7:24: candidates[1] repeats candidates[0] (cuda); delete one",
         ),
         (
+            "[cuda, ",
+            "[cuda, cuda, cuda, ",
+            (
+                "7:24: candidates[1] repeats candidates[0] (cuda); delete one\n"
+                "7:30: candidates[2] repeats candidates[0] (cuda); delete one"
+            ),
+        ),
+        (
             "[rcpss-double, ieee-single]",
             "[rcpss-double, ieee-single, ieee-single]",
             "8:43: dialects[2] repeats dialects[1] (ieee-single); delete one",
