@@ -331,7 +331,10 @@ class Device(Protocol):
 class Backend(Protocol):
     """One way to compute features; opened by the registry under its name."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Name by which the registry opened it; whoever opens in the background may raise here."""
+        ...
 
     def facts(self) -> Mapping[str, str]:
         """Return device, driver, runtime, compiler and exactness flags, for reports."""

@@ -72,7 +72,10 @@ class _Lent:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self.name = backend.name
+
+    @property
+    def name(self) -> str:
+        return self._backend.name
 
     def facts(self) -> Mapping[str, str]:
         return self._backend.facts()

@@ -123,22 +123,39 @@ class Backends:
 
     def open(self, names: Iterable[str]) -> None:
         """Open those that are there; the others have their trouble then."""
-        for name in names:
-            self._found[name] = attempt(partial(self._open, name))
-
-    def _open(self, name: str) -> _Opened | Trouble:
+        begun: dict[str, Backend | Trouble] = {}
         try:
-            backend = self._open_backend(name)
+            for name in names:  # all are started before the first is waited for
+                begun[name] = attempt(partial(self._open, name))
+            for name in tuple(begun):
+                self._found[name] = attempt(partial(self._checked, name, begun.pop(name)))
+        except BaseException:
+            for backend in begun.values():
+                if not isinstance(backend, Trouble):
+                    backend.close()
+            raise
+
+    def _open(self, name: str) -> Backend | Trouble:
+        try:
+            return self._open_backend(name)
         except Unavailable as error:
             return Trouble(Status.SKIP, str(error))
+
+    def _checked(self, name: str, backend: Backend | Trouble) -> _Opened | Trouble:
+        if isinstance(backend, Trouble):
+            return backend
         try:
-            if backend.name == name:
+            found = backend.name
+            if found == name:
                 return _Opened(backend, dict(backend.facts()), asking.beginning(backend))
+        except Unavailable as error:
+            backend.close()
+            return Trouble(Status.SKIP, str(error))
         except BaseException:
             backend.close()
             raise
         backend.close()
-        sentence = f"opening {name} gave {backend.name}, which proves nothing about {name}"
+        sentence = f"opening {name} gave {found}, which proves nothing about {name}"
         return Trouble(Status.ERROR, sentence)
 
     def close(self) -> None:

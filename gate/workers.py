@@ -42,41 +42,37 @@ TOLD = 4_000  # characters of what a worker that crashed printed last
 
 
 def open_worker(name: str) -> Worker:
-    """Open a backend by name in a process of its own.
-
-    Raises:
-        Unavailable: it is not on this machine.
-        Reported: the worker could not open it, crashed or hung.
-    """
+    """Start a process that opens a backend by name."""
     return Worker(name)
 
 
 class Worker:
-    """A backend whose process is started again after it has crashed or hung.
-
-    Attributes:
-        name: the backend's own.
-    """
+    """A backend whose process is started again after it has crashed or hung."""
 
     def __init__(self, asked: str, program: Sequence[str] = PROGRAM) -> None:
-        """Start the process and let it open the backend.
+        """Start the process, which opens the backend while the gate does something else."""
+        self._asked = asked
+        self._program = program
+        self._process: _Process | None = _Process(asked, program)
+        self._hello: tuple[str, dict[str, str]] | None = None
+        self._lost: Trouble | None = None
+        self._clip: tuple[int, Clip | None] = (0, None)  # the last one, and its number
+        self._waiting: deque[_Pending] = deque()  # the oldest first, which is what it works on
+        self._told = 0  # how many of them the process knows
+
+    @property
+    def name(self) -> str:
+        """The backend's own, when it is open.
 
         Raises:
             Unavailable: the backend is not on this machine.
             Reported: the worker could not open it, crashed or hung.
         """
-        self._asked = asked
-        self._program = program
-        self._process: _Process | None = None
-        self._lost: Trouble | None = None
-        self._clip: tuple[int, Clip | None] = (0, None)  # the last one, and its number
-        self._waiting: deque[_Pending] = deque()  # the oldest first, which is what it works on
-        self._told = 0  # how many of them the process knows
-        self.name, self._facts = self._start()
+        return self._introduction()[0]
 
     def facts(self) -> Mapping[str, str]:
-        """Return the backend's."""
-        return self._facts
+        """Return the backend's, when it is open; what `name` raises is raised here too."""
+        return self._introduction()[1]
 
     def compute(
         self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
@@ -92,7 +88,7 @@ class Worker:
         """Let the process compute, now or after what it was asked for before."""
         pending = _Pending(self, ask, self._number(ask.clip))
         self._waiting.append(pending)
-        if self._process is not None:
+        if self._process is not None and self._hello is not None:
             with suppress(Reported):  # that it is gone is told to who waits
                 self._tell(self._process)
         return pending
@@ -110,6 +106,8 @@ class Worker:
             Reported: it did not close.
         """
         self.forget()
+        if self._hello is None:
+            self._end()
         process, self._process = self._process, None
         if process is not None:
             process.close()
@@ -171,30 +169,39 @@ class Worker:
     def _running(self) -> _Process:
         if self._lost is not None:
             raise Reported(self._lost)
+        self._introduction()
         if self._process is None:
             self._restart()
         assert self._process is not None  # noqa: S101 - for mypy
         return self._process
 
+    def _introduction(self) -> tuple[str, dict[str, str]]:
+        if self._hello is None:
+            self._hello = self._opened()
+        return self._hello
+
     def _restart(self) -> None:
         """Start again; a backend that does not come back as it was costs every later cell."""
         try:
-            name, facts = self._start()
+            found = self._opened()
         except Unavailable as error:
             self._lost = Trouble(Status.ERROR, f"{self.name} did not come back: {error}")
         except Reported as error:
             reason = f"{self.name} did not come back: {error.trouble.reason}"
             self._lost = Trouble(Status.ERROR, reason, error.trouble.detail)
         else:
-            if (name, facts) != (self.name, self._facts):
-                reason = f"{self.name} came back as another one: {facts}, before {self._facts}"
+            if found != self._hello:
+                told = f"{found[1]}, before {self.facts()}"
+                reason = f"{self.name} came back as another one: {told}"
                 self._lost = Trouble(Status.ERROR, reason)
         if self._lost is not None:
             self._end()
             raise Reported(self._lost)
 
-    def _start(self) -> tuple[str, dict[str, str]]:
-        self._process = _Process(self._asked, self._program)
+    def _opened(self) -> tuple[str, dict[str, str]]:
+        """Wait for what the process says of the backend that it opens."""
+        if self._process is None:
+            self._process = _Process(self._asked, self._program)
         try:
             hello, _ = self._process.wait("opening", OPENING)
         except BaseException:

@@ -145,6 +145,23 @@ def test_each_thing_is_opened_once_and_the_reference_runs_once_a_group(desk: Des
     assert [backend.computed for backend in desk.backends.values()] == [groups] * 3
 
 
+def test_all_backends_are_begun_before_one_is_waited_for(desk: Desk) -> None:
+    desk.run(*grid())
+    begun = ["open cpu", "open good", "open other"]
+    assert desk.logged("open", "facts") == [*begun, "facts cpu", "facts good", "facts other"]
+
+
+@pytest.mark.parametrize("place", ["open good", "facts cpu"])
+def test_an_interrupt_while_backends_open_closes_those_that_are_begun(
+    desk: Desk, place: str
+) -> None:
+    desk.errors[place] = KeyboardInterrupt()
+    run = desk.run(*grid())
+    assert run.exit_code is ExitCode.INTERRUPTED
+    opened = [name.removeprefix("open ") for name in desk.logged("open") if name != place]
+    assert [name.removeprefix("close ") for name in desk.logged("close")] == opened
+
+
 def test_two_references_of_the_same_scores_are_kept_apart(desk: Desk) -> None:
     desk.backends["other"].work = planted(9.0)
     run = desk.run(make_cell(), make_cell("cpu", reference="other"))

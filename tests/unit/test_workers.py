@@ -237,7 +237,7 @@ def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_absent_backend_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="no such device"):
-        Worker("absent", PROGRAM)
+        _ = Worker("absent", PROGRAM).name
 
 
 @pytest.mark.parametrize(
@@ -249,20 +249,33 @@ def test_an_absent_backend_is_unavailable() -> None:
 )
 def test_a_backend_that_cannot_be_opened_says_why(name: str, reason: str) -> None:
     with pytest.raises(Reported) as told:
-        Worker(name, PROGRAM)
+        _ = Worker(name, PROGRAM).name
     assert told.value.trouble.reason == reason
 
 
 def test_what_a_sound_backend_printed_is_shown_when_it_closes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    Worker("sound", PROGRAM).close()
+    opened = Worker("sound", PROGRAM)
+    assert opened.facts() == {"device": "planted"}
+    opened.close()
     assert capsys.readouterr().err == "sound closes\n"
 
 
 def test_a_backend_that_does_not_close_says_why() -> None:
+    opened = Worker("stubborn", PROGRAM)
+    assert opened.name == "stubborn"
     with pytest.raises(Reported, match="OSError: the device cannot be released"):
-        Worker("stubborn", PROGRAM).close()
+        opened.close()
+
+
+def test_a_process_that_nobody_waited_for_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    opened = Worker("sound", PROGRAM)
+    opened.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_temporary_files_go_with_the_process(
