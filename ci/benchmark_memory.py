@@ -1,9 +1,8 @@
 """Compares the peak memory of a gate run on 10 and on 100 frames of 3840x2160.
 
-Usage: benchmark_memory.py BACKEND. Prints both peaks of the host, the
-workers' included (and of the device for cuda, read
-by nvidia-smi while the run goes on) and their ratio; a run's memory is bounded by its batch, so the
-ratio stays near 1.
+Usage: benchmark_memory.py BACKEND. Prints both peaks of the host, with its workers, and their ratio
+(for cuda also of the device, read by nvidia-smi while the run goes on); a run's memory is bounded by
+its batch, so the ratio stays near 1.
 """
 
 from __future__ import annotations
@@ -28,7 +27,16 @@ QUERY = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits
 def peaks(backend: str, frames: int, folder: Path) -> tuple[float, float]:
     """Run the gate and return the peaks of host and device in MiB; 0 without a device to ask."""
     (folder / "memory.yaml").write_text(MATRIX.format(backend=backend, frames=frames), "utf-8")
-    command = [sys.executable, "-m", "gate", "run", "memory.yaml", "--require", backend]
+    command = [
+        sys.executable,
+        "-m",
+        "gate",
+        "run",
+        "memory.yaml",
+        "--no-cache",
+        "--require",
+        backend,
+    ]
     host = device = 0.0
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
