@@ -1,8 +1,8 @@
 """Compares the peak memory of a gate run on 10 and on 100 frames of 3840x2160.
 
-Usage: benchmark_memory.py BACKEND. Prints both peaks of the host, with its workers, and their ratio
-(for cuda also of the device, read by nvidia-smi while the run goes on); a run's memory is bounded by
-its batch, so the ratio stays near 1.
+Usage: benchmark_memory.py BACKEND. Prints both peaks of the host, with its workers, and their
+ratio (for cuda also of the device, read by nvidia-smi while the run goes on); a run's memory is
+bounded by its batch, so the ratio stays near 1.
 """
 
 from __future__ import annotations
