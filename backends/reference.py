@@ -61,7 +61,8 @@ def computed(
         float64 and bool (frames, columns).
     """
     shape = (clip.frames, columns)
-    values, unset = np.empty(shape, np.float64), np.empty(shape, np.bool_)
+    # What nobody writes is seen: NaN, and unset.
+    values, unset = np.full(shape, np.nan), np.ones(shape, np.bool_)
     batch = threads(clip.width * clip.height, bytes_per_sample)
     for first in range(0, clip.frames, batch):
         count = min(batch, clip.frames - first)

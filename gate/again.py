@@ -178,7 +178,7 @@ class _Report(NamedTuple):
         matrix: sha256 of the matrix file; empty where it does not tell.
         rcp_table: the replayed table, as the run's command line named it.
         required: backends that had to be there.
-        repeat: how often it computed each candidate; JUnit does not tell.
+        repeat: how often it computed each candidate.
     """
 
     id: str
@@ -213,12 +213,13 @@ def _reported(path: Path) -> _Report:
 
 def _of_junit(document: bytes) -> _Report:
     cells, facts = rerun.of_junit(document)
-    for name in ("run", "replayed table"):
+    for name in ("run", "replayed table", "runs of each candidate"):
         if name not in facts:
             message = f"the file does not tell its {name}; name the report.json beside it"
             raise ValueError(message)
     table = "" if facts["replayed table"] == "none" else facts["replayed table"]
-    return _Report(facts["run"], cells, facts.get("matrix: sha256", ""), table)
+    digest, times = facts.get("matrix: sha256", ""), int(facts["runs of each candidate"])
+    return _Report(facts["run"], cells, digest, table, repeat=times)
 
 
 def matrix_here(digest: str, report: Path) -> Path:

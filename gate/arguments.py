@@ -80,7 +80,7 @@ RepeatOption = Annotated[
         max=MOST_REPEATS,
         metavar="N",
         help="compute each candidate N times; results that differ are NONDETERMINISTIC; by default "
-        "once, or as often as the run that is repeated",
+        "once, and for `rerun` as often as the run in REPORT did",
     ),
 ]
 CacheOption = Annotated[

@@ -35,13 +35,13 @@ def _one_thread() -> Iterator[None]:
 
 @contextmanager
 def _dirty_memory() -> Iterator[None]:
-    """Let allocated memory hold what nobody wrote there.
+    """Let allocated memory hold what nobody wrote there, but for small pieces that a cache keeps.
 
     Raises:
         Failed: the C library cannot.
     """
     library = ctypes.CDLL(None)
-    if library.mallopt(M_PERTURB, ALLOCATED) != 1:
+    if not hasattr(library, "mallopt") or library.mallopt(M_PERTURB, ALLOCATED) != 1:
         message = "the C library does not fill the memory that it allocates (mallopt M_PERTURB)"
         raise Failed(message)
     try:

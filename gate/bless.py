@@ -210,6 +210,8 @@ def _never(result: Result, listed: Mapping[str, Deviation | None]) -> str:
         return f"is {result.status.value}, which is never blessed; mend it"
     if deviation := listed[result.cell.id] or result.cell.deviation:
         return f"is listed already ({deviation.place}); correct that by hand"
+    if not any(control.side == "candidate" for control in result.controls):
+        return "was not computed once more, so nobody knows that it stays as it is; run it anew"
     return "" if outputs_of(result) else "does not tell what differs; run its matrix anew"
 
 

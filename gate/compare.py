@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from backends.base import Scores
+    from gate.model import ReferenceScores
 
     Bits = NDArray[np.uint64]
     Mask = NDArray[np.bool_]
@@ -62,6 +63,20 @@ def compare(
             for frame, column in np.argwhere(different).tolist()
         ),
     )
+
+
+def fingerprint(scores: Scores) -> bytes:
+    """Return what two results have in common where `compare` finds no difference.
+
+    Signalling NaNs, which equal nothing there, are told apart by their bits here.
+    """
+    bits = np.where(_quiet_nan(_bits(scores)), QUIET, _bits(scores))
+    return np.where(scores.unset, 0, bits).tobytes() + scores.unset.tobytes()
+
+
+def same(one: ReferenceScores, other: ReferenceScores) -> bool:
+    """Return whether two references agree: -0 is not +0, no NaN is told from another."""
+    return repr((one.names, one.frames)) == repr((other.names, other.frames))
 
 
 def require_structure(side: str, scores: Scores, frames: int, names: tuple[str, ...]) -> None:

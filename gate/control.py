@@ -17,14 +17,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from backends.base import Scores
-    from gate.asking import Ask
+    from gate.asking import Ask, Pending
     from gate.model import Cell, Result
     from gate.opening import Backends
 
     Of = tuple[str, ...]
 
 SHARE = 50  # one reference of so many is a control, and one of each arithmetic at least
-RED = 20  # references of red cells that are controlled as well; one fault makes many cells red
+
+
+def given(pending: Pending) -> Scores:
+    """Return what a side gives; scores that its conclusion refuses are bits too.
+
+    Raises:
+        Reported: it gives none.
+    """
+    found = attempt(pending.scores)
+    if not isinstance(found, Trouble):
+        return found
+    if found.refused is None:
+        raise Reported(found)
+    return found.refused
 
 
 class Controls:
@@ -39,8 +52,8 @@ class Controls:
         """
         self._backends = backends
         self._sample = frozenset(chosen)
-        self._red = RED
-        self._controlled: tuple[Of, tuple[Control, ...]] = ((), ())  # of the last reference
+        self._of: Of = ()  # what the last controlled reference computes
+        self._found: tuple[Control, ...] = ()
 
     def controlled(self, result: Result, ask: Ask, reference: Scores, candidate: Scores) -> Result:
         """Return the result with how its sides compare with themselves, if it is for control.
@@ -51,50 +64,56 @@ class Controls:
             reference: what the reference gave.
             candidate: what the candidate gave.
         """
-        red = result.status in (Status.FAIL, Status.NONDETERMINISTIC)
-        sampled = named(result.cell) in self._sample
-        known = self._controlled[0] == result.cell.of
-        if not (red and (known or sampled or self._red > 0)) and not (sampled and not known):
-            return result
-        if red and not (known or sampled):
-            self._red -= 1
+        cell, red = result.cell, result.status in (Status.FAIL, Status.NONDETERMINISTIC)
+        known = self._of == cell.of
+        if not red and (known or named(cell) not in self._sample):
+            return self.late(result)
         # Repeats that differ have shown already that the candidate moves.
         again = candidate if result.status is Status.FAIL else None
-        found = attempt(partial(self._controls, result.cell, ask, reference, again))
-        if isinstance(found, Trouble):
-            if red:
-                return replace(result, reason=f"{result.reason}; {found.reason}")
-            return found.result(result.cell)
-        moved = [control for control in found if control.different]
-        if moved:
-            reason = control_sentence(moved[0], getattr(result.cell, moved[0].side))
-            if moved[0].side == "candidate":  # a reference that moves judges nobody
-                reason = f"{reason}; {result.reason}"
-            result = replace(result, status=Status.NONDETERMINISTIC, reason=reason)
-        return replace(result, controls=found)
+        found = attempt(partial(self._controls, cell, ask, reference, again))
+        if not isinstance(found, Trouble):
+            return _with(result, found)
+        if red:
+            return replace(result, reason=f"{result.reason}; {found.reason}")
+        return found.result(cell)
+
+    def late(self, result: Result) -> Result:
+        """Return a result that its reference may not judge, for it moved beside another cell."""
+        moved = self._of == result.cell.of and any(control.different for control in self._found)
+        counts = result.status in (Status.PASS, Status.KNOWN)
+        return _with(result, self._found) if moved and counts else result
 
     def _controls(
         self, cell: Cell, ask: Ask, reference: Scores, candidate: Scores | None
     ) -> tuple[Control, ...]:
-        if self._controlled[0] != cell.of:
+        if self._of != cell.of:
             found = tuple(self._control(cell, "reference", ask, way, reference) for way in WAYS)
-            self._controlled = cell.of, found
+            self._of, self._found = cell.of, found
         if candidate is None:
-            return self._controlled[1]
-        again = self._control(cell, "candidate", ask, AGAIN, candidate)
-        return (*self._controlled[1], again)
+            return self._found
+        return (*self._found, self._control(cell, "candidate", ask, AGAIN, candidate))
 
     def _control(self, cell: Cell, side: str, ask: Ask, way: str, scores: Scores) -> Control:
         name: str = getattr(cell, side)
         patience = cell.timeout * len(os.sched_getaffinity(0))  # one thread has the work of all
         pending = self._backends.begin(name, replace(ask, way=way, timeout=patience))
         compared = attempt(
-            lambda: compare.compare(scores, pending.scores(), cell.frames, cell.outputs)
+            lambda: compare.compare(scores, given(pending), cell.frames, cell.outputs)
         )
         if isinstance(compared, Trouble):
             reason = f"{side} {name}, asked once more ({way}): {compared.reason}"
             raise Reported(replace(compared, status=Status.ERROR, reason=reason))
         return Control(side, way, compared.scores, compared.different)
+
+
+def _with(result: Result, controls: tuple[Control, ...]) -> Result:
+    moved = next((control for control in controls if control.different), None)
+    if moved is None:
+        return replace(result, controls=controls)
+    reason = control_sentence(moved, getattr(result.cell, moved.side))
+    if moved.side == "candidate":  # a reference that moves judges nobody
+        reason = f"{reason}; {result.reason}"
+    return replace(result, status=Status.NONDETERMINISTIC, reason=reason, controls=controls)
 
 
 def named(cell: Cell) -> str:
@@ -121,19 +140,15 @@ def sample(cells: Iterable[Cell]) -> tuple[str, ...]:
     return tuple(name for name in drawn if name in lowest or name in first.values())
 
 
-def stability(runs: Sequence[Scores], cell: Cell) -> Stability:
-    """Return how the results of a candidate compare with each other.
-
-    Args:
-        runs: what it gave, at least once, each of the cell's structure.
-        cell: that it was asked for.
-    """
-    kinds: list[list[Scores]] = []
+def kinds(runs: Iterable[Scores]) -> list[list[Scores]]:
+    """Return the results of a candidate, those with the same bits together."""
+    found: dict[bytes, list[Scores]] = {}
     for scores in runs:
-        for kind in kinds:
-            if not compare.compare(kind[0], scores, cell.frames, cell.outputs).different:
-                kind.append(scores)
-                break
-        else:
-            kinds.append([scores])
-    return Stability(len(runs), len(kinds), len(runs) - max(map(len, kinds)))
+        found.setdefault(compare.fingerprint(scores), []).append(scores)
+    return list(found.values())
+
+
+def stability(found: Sequence[Sequence[Scores]]) -> Stability:
+    """Return how results that `kinds` put together compare with each other."""
+    sizes = [len(kind) for kind in found]
+    return Stability(sum(sizes), len(sizes), sum(sizes) - max(sizes))

@@ -43,7 +43,9 @@ class Identity:
         if not self._facts:
             flags = None
             try:
-                self._libraries = _Files(map(Path, LIBRARY.findall(MAPS.read_text("utf-8"))))
+                self._libraries = _Files(
+                    map(Path, LIBRARY.findall(MAPS.read_text("utf-8", "surrogateescape")))
+                )
                 flags = FLAGS.search(environment.CPUINFO.read_text("utf-8", "replace"))
             except OSError:
                 pass

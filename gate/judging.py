@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gate import compare, deviations
-from gate.control import Controls, stability
-from gate.model import BOTH_REFUSE, Comparison, Result, Status, stability_sentence
+from gate.control import Controls, kinds, stability
+from gate.model import BOTH_REFUSE, Status, stability_sentence
 from gate.opening import Trouble, attempt
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from backends.base import Scores
     from gate.asking import Ask, Pending
-    from gate.model import Cell
+    from gate.model import Cell, Comparison, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +43,40 @@ class Judge:
             reference: what the reference gave, or why it has no scores.
             runs: of the candidate, at least one.
         """
-        found: Comparison | Result | Trouble
         answers = [attempt(run.scores) for run in runs]  # all, so that none is left to compute
-        if isinstance(reference, Trouble):
-            found = _beside(cell, reference, answers[0])
-        else:
-            found = attempt(partial(self._compared, cell, ask, reference, answers))
-        if isinstance(found, Trouble):
-            return found.result(cell)
-        if isinstance(found, Comparison):
-            return deviations.judged(cell, found, self.today)
-        return found
+        trouble = _without_scores(reference, answers)
+        if trouble is not None:
+            return trouble.result(cell)
+        given = _given(reference), [_given(answer) for answer in answers]
+        refusal = answers[0].reason if isinstance(answers[0], Trouble) else ""
+        found = attempt(partial(self._compared, cell, ask, *given, refusal))
+        return found.result(cell) if isinstance(found, Trouble) else found
 
     def _compared(
-        self, cell: Cell, ask: Ask, reference: Scores, answers: Sequence[Scores | Trouble]
+        self,
+        cell: Cell,
+        ask: Ask,
+        reference: Scores,
+        candidates: Sequence[Scores],
+        refusal: str,
     ) -> Result | Trouble:
-        candidates = []
-        for answer in answers:
-            if isinstance(answer, Trouble):
-                return answer
-            candidates.append(answer)
-        comparisons = [_comparison(cell, reference, candidate) for candidate in candidates]
+        compare.require_structure("reference", reference, cell.frames, cell.outputs)
+        for candidate in candidates:
+            compare.require_structure("candidate", candidate, cell.frames, cell.outputs)
+        found = kinds(candidates)
+        comparisons = [_comparison(cell, reference, kind[0]) for kind in found]
         result = deviations.judged(cell, comparisons[0], self.today)
         if len(candidates) > 1:
-            result = _repeated(result, candidates, comparisons)
+            result = replace(result, stability=stability(found))
+        if len(found) > 1:
+            result = replace(
+                result,
+                status=Status.NONDETERMINISTIC,
+                reason=stability_sentence(cell.candidate, stability(found)),
+                comparison=next((one for one in comparisons if one.different), comparisons[0]),
+            )
+        elif refusal and not comparisons[0].different:
+            return Trouble(Status.ERROR, f"{BOTH_REFUSE}: {refusal}")
         return self.controls.controlled(result, ask, reference, candidates[0])
 
 
@@ -78,38 +88,29 @@ def _comparison(cell: Cell, reference: Scores, candidate: Scores) -> Comparison:
     return comparison
 
 
-def _repeated(
-    result: Result, candidates: Sequence[Scores], comparisons: Sequence[Comparison]
-) -> Result:
-    """Return the result with how the candidate's runs compare with each other."""
-    found = stability(candidates, result.cell)
-    result = replace(result, stability=found)
-    if found.results == 1:
-        return result
-    return replace(
-        result,
-        status=Status.NONDETERMINISTIC,
-        reason=stability_sentence(result.cell.candidate, found),
-        comparison=next((one for one in comparisons if one.different), comparisons[0]),
-    )
+def _given(answer: Scores | Trouble) -> Scores:
+    """Return the scores of a side, though its conclusion may refuse them."""
+    scores = answer.refused if isinstance(answer, Trouble) else answer
+    assert scores is not None  # noqa: S101 - `_without_scores` has looked for that
+    return scores
 
 
-def _beside(cell: Cell, reference: Trouble, candidate: Scores | Trouble) -> Comparison | Trouble:
-    """Return what becomes of a cell whose reference has no scores.
+def _without_scores(
+    reference: Scores | Trouble, answers: Sequence[Scores | Trouble]
+) -> Trouble | None:
+    """Return why there is nothing to compare, if so.
 
     Some pictures have no result. There the candidate should have the same bits and refuse them
     too; a matrix that knows it says so with a skip.
     """
-    if reference.refused is None:
+    if isinstance(reference, Trouble) and reference.refused is None:
         return reference
-    if not isinstance(candidate, Trouble):
-        return replace(reference, reason=f"{reference.reason}; the candidate gives scores")
-    if candidate.refused is None:
-        told = f"{reference.reason}; the candidate: {candidate.reason}"
-        return replace(candidate, reason=told)
-    comparison = attempt(
-        partial(compare.compare, reference.refused, candidate.refused, cell.frames, cell.outputs)
-    )
-    if isinstance(comparison, Trouble) or comparison.different:
-        return comparison
-    return Trouble(Status.ERROR, f"{BOTH_REFUSE}: {candidate.reason}")
+    for answer in answers:
+        if isinstance(answer, Trouble) and (
+            answer.refused is None or not isinstance(reference, Trouble)
+        ):
+            told = f"{reference.reason}; the candidate: " if isinstance(reference, Trouble) else ""
+            return replace(answer, reason=f"{told}{answer.reason}")
+        if isinstance(reference, Trouble) and not isinstance(answer, Trouble):
+            return replace(reference, reason=f"{reference.reason}; the candidate gives scores")
+    return None

@@ -9,7 +9,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from gate import control, sections, shards
+from gate import compare, control, sections, shards
 from gate.model import Status, counted
 
 if TYPE_CHECKING:
@@ -229,14 +229,9 @@ def _contradictory(parts: list[_Part]) -> Iterator[str]:
             if scores.of not in own:
                 yield f"{part.file}: reference scores of {name} without a cell; run it again"
             other, file = known.setdefault(scores.of, (scores, part.file))
-            if other is not scores and _bits(other) != _bits(scores):
+            if not compare.same(other, scores):
                 told = f"reference scores of {name} have other bits in {file}"
                 yield f"{part.file}: {told}; run both on one kind of machine"
-
-
-def _bits(scores: ReferenceScores) -> str:
-    """Return a text that tells -0 from +0, and no NaN from another; a cached score is no other."""
-    return repr((scores.names, scores.frames))
 
 
 def _references(parts: list[_Part], results: Sequence[Result]) -> tuple[ReferenceScores, ...]:

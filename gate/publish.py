@@ -187,6 +187,10 @@ class Publisher(Progress):
         self._journal.append({"cell": json_report.result_entry(result)})
         self._shown.done(result)
 
+    def amended(self, result: Result) -> None:
+        """Note another result of a cell; the last one counts."""
+        self._journal.append({"cell": json_report.result_entry(result)})
+
     def close(self) -> None:
         """Leave the reports to `publish`."""
         self._over.set()

@@ -67,6 +67,9 @@ class Progress:
     def done(self, result: Result) -> None:
         """A cell has its result."""
 
+    def amended(self, result: Result) -> None:
+        """A cell that is done has another result now."""
+
 
 class Changed(Exception):  # noqa: N818 - a state of this machine, not a mistake
     """A run cannot go on here; the text says what is not as it was when it began."""
@@ -354,6 +357,8 @@ class _Session:
                 result = self._disowned(group, result)
             took = sum(run.seconds for run in runs)
             self._finish(replace(result, reference_seconds=seconds, seconds=took))
+        for cell in group.cells:
+            self._amend(group, cell)
 
     def _reference(self, group: _Group) -> tuple[Scores | Trouble, float]:
         """Return a group's reference, and the seconds that it took."""
@@ -368,11 +373,22 @@ class _Session:
         cell = group.cells[0]
         compare.require_structure("reference", scores, cell.frames, cell.outputs)
         recorded = _recorded(cell, scores, cached=group.cached)
-        self._references[recorded.of] = recorded
+        before = self._references.setdefault(recorded.of, recorded)
+        if not compare.same(before, recorded):
+            message = "it gave other bits before this run was resumed; start anew"
+            raise compare.Incomparable(message)
         self._progress.computed(recorded)
         if self._cache and group.key and not group.cached:
             self._cache.store(group.key, scores)
         return scores
+
+    def _amend(self, group: _Group, cell: Cell) -> None:
+        """Change the result of a cell whose reference moved beside a later one."""
+        result = self._results[cell.id]
+        late = self._judge.controls.late(result)
+        if late is not result:
+            self._results[cell.id] = self._disowned(group, late)
+            self._progress.amended(self._results[cell.id])
 
     def _disowned(self, group: _Group, result: Result) -> Result:
         """Let no later run take the scores of a reference that moved."""

@@ -118,22 +118,20 @@ class Worker:
         began = perf_counter()
         try:
             process = self._running()
-            self._tell(process)
+            with suppress(Reported):  # it may have answered before it ended, and `wait` tells
+                self._tell(process)
             answer, arrays = process.wait("computing", pending.ask.timeout, pending.ask.clip)
-        except Reported as error:
+            pending.answered = self._answered(answer, arrays)
+            pending.seconds = answer["seconds"]
+            self._told -= 1
+        except Exception as error:  # noqa: BLE001 - raised where these scores are wanted
+            pending.answered, pending.seconds = error, perf_counter() - began
             self._end()
-            answered: Scores | Trouble = error.trouble
-            pending.seconds = perf_counter() - began
         except BaseException:
             self._end()
             raise
-        else:
-            answered = self._answered(answer, arrays)
-            pending.seconds = answer["seconds"]
-            self._told -= 1
-        pending.answered = answered
         self._waiting.popleft()
-        if self._process is not None and isinstance(answered, Trouble) and answered.unexpected:
+        if isinstance(pending.answered, Reported) and pending.answered.trouble.unexpected:
             self._end()  # who knows what state it left
 
     def _tell(self, process: _Process) -> None:
@@ -159,10 +157,10 @@ class Worker:
             self._clip = number + 1, clip
         return self._clip[0]
 
-    def _answered(self, answer: dict[str, Any], arrays: list[NDArray[Any]]) -> Scores | Trouble:
+    def _answered(self, answer: dict[str, Any], arrays: list[NDArray[Any]]) -> Scores | Reported:
         scores = Scores(tuple(answer["names"]), *arrays) if arrays else None
         if "trouble" in answer:
-            return _trouble(answer["trouble"], scores)
+            return Reported(_trouble(answer["trouble"], scores))
         assert scores is not None  # noqa: S101 - what `_answer` of worker.py sends otherwise
         return scores
 
@@ -228,7 +226,7 @@ class _Pending:
         self._worker = worker
         self._clip = clip
         self.ask = ask
-        self.answered: Scores | Trouble | None = None
+        self.answered: Scores | Exception | None = None
         self.seconds = 0.0
 
     def message(self) -> dict[str, Any]:
@@ -249,12 +247,12 @@ class _Pending:
         """Wait for them.
 
         Raises:
-            Reported: why there are none.
+            Reported: why there are none; what goes wrong in the gate is raised as it is.
         """
         while self.answered is None:
             self._worker.advance()
-        if isinstance(self.answered, Trouble):
-            raise Reported(self.answered)
+        if isinstance(self.answered, Exception):
+            raise self.answered
         return self.answered
 
 
@@ -273,16 +271,28 @@ class _Process:
         # The worker imports what the gate does, wherever it runs.
         paths = os.pathsep.join(path for path in sys.path if path)
         environment = {**os.environ, "TMPDIR": str(self._folder.path), "PYTHONPATH": paths}
-        with self._printed.open("ab") as printed, theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - no shell, and only the gate's words
-                [sys.executable, "-P", *program, backend, str(theirs.fileno()), str(os.getpid())],
-                stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=printed,
-                pass_fds=[theirs.fileno()],
-                env=environment,
-                start_new_session=True,  # the gate alone takes a terminal's signals
-            )
+        try:
+            with self._printed.open("ab") as printed, theirs:
+                self._process = subprocess.Popen(  # noqa: S603 - no shell, and only the gate's words
+                    [
+                        sys.executable,
+                        "-P",
+                        *program,
+                        backend,
+                        str(theirs.fileno()),
+                        str(os.getpid()),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=printed,
+                    stderr=printed,
+                    pass_fds=[theirs.fileno()],
+                    env=environment,
+                    start_new_session=True,  # the gate alone takes a terminal's signals
+                )
+        except BaseException:
+            self._connection.close()
+            self._folder.cleanup()
+            raise
 
     def send(self, message: dict[str, Any], arrays: Arrays = ()) -> None:
         """Send a message.

@@ -124,6 +124,7 @@ def _properties(run: Run, form: Form, limit: int) -> dict[str, str]:
     facts = {"verdict": run.verdict, **_cuts(form), **origin(run)}
     facts["selection"] = " ".join(run.selection) or "whole matrix"
     facts["replayed table"] = run.rcp_table or "none"
+    facts["runs of each candidate"] = str(run.repeat)
     facts |= steadiness.facts(run)
     facts |= {f"note {number}": note for number, note in enumerate(run.notes, 1)}
     known = with_status(run, Status.KNOWN)

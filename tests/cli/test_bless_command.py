@@ -251,6 +251,15 @@ def test_a_cell_that_moves_is_never_blessed(desk: Desk) -> None:
     assert desk.bless("--cell", "*/b/*").code == 0
 
 
+def test_a_candidate_that_nobody_asked_once_more_is_not_blessed(desk: Desk) -> None:
+    desk.run()
+    cells = json.loads(Path("out", record.NAME).read_text("utf-8"))["cells"]
+    red = next(cell for cell in cells if cell["status"] == "FAIL")
+    red["controls"] = [one for one in red["controls"] if one["side"] == "reference"]
+    changed(cells=cells)
+    assert f"cell {red['id']} was not computed once more" in desk.refused()
+
+
 def test_a_cell_that_is_listed_is_not_listed_again(desk: Desk) -> None:
     desk.run()
     assert desk.bless("--cell", "*/egl_1.2/a/*").code == 0

@@ -264,7 +264,7 @@ def test_resume_repeats_as_often_as_it_began(gate: Gate) -> None:
     ("report", "option", "times"),
     [
         ("out/report.json", (), 3),
-        ("out/junit.xml", (), 1),
+        ("out/junit.xml", (), 3),
         ("out/report.json", ("--repeat", "2"), 2),
         ("out/junit.xml", ("--repeat", "2"), 2),
     ],

@@ -71,6 +71,7 @@ class Desk(runner.Progress):
         self.backends = {name: FakeBackend(name, self.told) for name in ("cpu", "good", "other")}
         self.errors: dict[str, BaseException] = {}
         self.log: list[str] = []
+        self.amendments: list[Result] = []
         self.warnings: dict[str, str] = {}
         self.deviations: Deviations | None = None
         self.cache: ReferenceCache | None = None
@@ -111,6 +112,9 @@ class Desk(runner.Progress):
     def done(self, result: Result) -> None:
         self.told(f"done {result.cell.id}")
 
+    def amended(self, result: Result) -> None:
+        self.amendments.append(result)
+
     def run(
         self,
         *cells: Cell,
@@ -118,17 +122,8 @@ class Desk(runner.Progress):
         sample: tuple[str, ...] | None = (),
         repeat: int = 1,
     ) -> Run:
-        fixtures = {name: f"spec of {name}" for name in ("first", "second")}
-        matrix: Any = SimpleNamespace(
-            path=Path("folder/m.yaml"),
-            sha256="abc",
-            version=1,
-            fixtures=fixtures,
-            warnings=self.warnings,
-            deviations=self.deviations,
-        )
         blank = runner.begun(
-            matrix,
+            self.matrix(),
             cells,
             selection=("fake/*",),
             planned=9,
@@ -137,8 +132,25 @@ class Desk(runner.Progress):
             sample=sample,
             repeat=repeat,
         )
+        return self.finish(blank)
+
+    def finish(self, unfinished: Run) -> Run:
         return runner.run(
-            matrix, blank, open_backend=self.open_backend, progress=self, cache=self.cache
+            self.matrix(),
+            unfinished,
+            open_backend=self.open_backend,
+            progress=self,
+            cache=self.cache,
+        )
+
+    def matrix(self) -> Any:  # noqa: ANN401 - stands for a Matrix that no file declares
+        return SimpleNamespace(
+            path=Path("folder/m.yaml"),
+            sha256="abc",
+            version=1,
+            fixtures={name: f"spec of {name}" for name in ("first", "second")},
+            warnings=self.warnings,
+            deviations=self.deviations,
         )
 
 

@@ -12,7 +12,7 @@ import pytest
 from runner_desk import FRAMES, NAMES, Compute, Desk, grid, make_cell, scores
 
 from backends import registry
-from backends.base import Clip, Failed, Scores
+from backends.base import Clip, Failed, NoResult, Scores
 from gate import control, runner
 from gate.asking import WAYS
 from gate.model import Control, ExitCode, Run, Stability, Status
@@ -50,7 +50,7 @@ def statuses(run: Run) -> list[Status]:
     return [result.status for result in run.results]
 
 
-def test_the_sample_has_one_of_each_arithmetic_and_the_same_in_every_run(desk: Desk) -> None:
+def test_the_sample_has_one_of_each_arithmetic_and_the_same_in_every_run() -> None:
     cells = [
         make_cell(gain=gain, dialect=dialect)
         for gain in range(200)
@@ -64,7 +64,6 @@ def test_the_sample_has_one_of_each_arithmetic_and_the_same_in_every_run(desk: D
     assert list(sample) == [name for name in map(control.named, cells) if name in sample]
     assert len(control.sample(cells[:1])) == 1
     assert control.sample([replace(cells[0], skip="no result")]) == ()
-    del desk
 
 
 def test_a_controlled_reference_is_asked_three_times_more_and_once_a_group(desk: Desk) -> None:
@@ -150,12 +149,64 @@ def test_a_red_cell_stays_red_when_a_side_fails_when_it_is_asked_again(desk: Des
     assert result.reason.endswith("candidate good, asked once more (again): the device is lost")
 
 
-def test_only_so_many_red_references_are_controlled(desk: Desk) -> None:
-    desk.backends["good"].work = flipped
-    cells = [make_cell(gain=gain) for gain in range(control.RED + 2)]
-    run = desk.run(*cells)
-    assert statuses(run) == [Status.FAIL] * len(cells)
-    assert [bool(result.controls) for result in run.results] == [True] * control.RED + [False] * 2
+def test_a_reference_that_moves_judges_no_candidate_whichever_finds_it_out(desk: Desk) -> None:
+    """Both directions: the red cell before the green one, and after it."""
+    for first, second in (("good", "other"), ("other", "good")):
+        desk.backends["cpu"].work = sometimes(lambda call: call == 2)
+        desk.backends["good"].work, desk.backends["other"].work = flipped, scores
+        run = desk.run(make_cell(first), make_cell(second))
+        assert statuses(run) == [Status.NONDETERMINISTIC] * 2
+        assert all("so it judges no candidate" in result.reason for result in run.results)
+        assert [result.cell.candidate for result in desk.amendments] == ["other"] * (
+            second == "good"
+        )
+
+
+def refusing(change: Compute) -> Compute:
+    """Return what refuses the scores that `change` gives."""
+
+    def work(clip: Clip) -> Scores:
+        message = "frame 0 one is nan; the conclusion vmafx refuses that"
+        raise NoResult(message, change(clip))
+
+    return work
+
+
+def test_repeats_of_refused_scores_count_too(desk: Desk) -> None:
+    desk.backends["cpu"].work = refusing(scores)
+    desk.backends["good"].work = refusing(sometimes(lambda call: call == 2))
+    (result,) = desk.run(make_cell(), repeat=5).results
+    assert (result.status, result.stability) == (Status.NONDETERMINISTIC, Stability(5, 2, 1))
+
+
+def test_a_run_of_many_that_fails_beside_refusals_is_an_error_that_tells_it(desk: Desk) -> None:
+    def fails(clip: Clip) -> Scores:
+        if len(desk.backends["good"].computed) == 2:
+            message = "the device is lost"
+            raise Failed(message)
+        return refusing(scores)(clip)
+
+    desk.backends["cpu"].work, desk.backends["good"].work = refusing(scores), fails
+    (result,) = desk.run(make_cell(), repeat=3).results
+    assert result.status is Status.ERROR
+    assert result.reason.endswith("; the candidate: the device is lost")
+
+
+def test_refused_scores_that_differ_are_asked_for_once_more(desk: Desk) -> None:
+    desk.backends["cpu"].work = refusing(scores)
+    desk.backends["good"].work = refusing(sometimes(lambda call: call == 0))
+    (result,) = desk.run(make_cell()).results
+    assert result.status is Status.NONDETERMINISTIC
+    assert result.controls[-1] == Control("candidate", "again", ALL, 1)
+
+
+def test_quiet_nans_are_one_kind_and_unset_scores_another() -> None:
+    found = [scores() for _ in range(4)]
+    for number, one in enumerate(found[:2]):
+        one.values.view(np.uint64)[0, 0] = 0x7FF8_0000_0000_0000 + number
+    found[3].unset[0, 0] = True
+    sizes = [len(kind) for kind in control.kinds(found)]
+    assert sizes == [2, 1, 1]
 
 
 def test_repeats_that_agree_pass_and_say_how_many_they_were(desk: Desk) -> None:

@@ -27,7 +27,7 @@ from backends.base import Clip, CompilationFailed, Refused, Scores, Unavailable
 from gate import asking, compare, runner
 from gate.deviations import Deviations
 from gate.errors import FixtureError
-from gate.model import Comparison, Deviation, ExitCode, Run, Status
+from gate.model import UNFINISHED, Comparison, Deviation, ExitCode, Run, Status
 
 
 @pytest.fixture
@@ -160,6 +160,21 @@ def test_an_interrupt_while_backends_open_closes_those_that_are_begun(
     assert run.exit_code is ExitCode.INTERRUPTED
     opened = [name.removeprefix("open ") for name in desk.logged("open") if name != place]
     assert [name.removeprefix("close ") for name in desk.logged("close")] == opened
+
+
+def test_a_reference_that_gives_other_bits_after_the_run_was_stopped_judges_nobody(
+    desk: Desk,
+) -> None:
+    whole = desk.run(make_cell(), make_cell("other"))
+    late = replace(whole.results[1], status=Status.ERROR, reason=UNFINISHED, comparison=None)
+    stopped = replace(whole, results=(whole.results[0], late))
+    assert desk.finish(stopped).results[1].status is Status.PASS
+    desk.backends["cpu"].work = desk.backends["other"].work = planted(9.0)
+    run = desk.finish(stopped)
+    assert statuses(run) == [Status.PASS, Status.ERROR]
+    told = "reference cpu: it gave other bits before this run was resumed; start anew"
+    assert run.results[1].reason == told
+    assert run.references == whole.references
 
 
 def test_two_references_of_the_same_scores_are_kept_apart(desk: Desk) -> None:

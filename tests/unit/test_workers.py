@@ -150,6 +150,40 @@ def test_cells_that_were_asked_for_ahead_lose_nothing_but_the_one_that_fails(
     assert all(one.seconds > 0 for one in pending)
 
 
+@pytest.mark.parametrize("worker", ["killed"], indirect=True)
+def test_an_answer_that_came_before_the_end_of_its_process_counts(worker: Worker) -> None:
+    """The process has died, on the second cell, before anybody asks for the first one."""
+    process = process_of(computed(worker))
+    pending = [asked(worker), asked(worker, BAD)]
+    ended, _, _ = select.select([pidfd := os.pidfd_open(process)], [], [], 60)
+    os.close(pidfd)
+    assert ended
+    pending += [asked(worker) for _ in range(2 * AHEAD)]  # which it cannot be told any more
+    assert process_of(pending[0].scores()) == process
+    with pytest.raises(Reported, match="SIGKILL"):
+        pending[1].scores()
+    assert {process_of(one.scores()) for one in pending[2:]}.isdisjoint({process})
+
+
+@pytest.mark.parametrize("worker", ["greedy"], indirect=True)
+def test_what_goes_wrong_in_the_gate_costs_the_cell_that_it_was_for(worker: Worker) -> None:
+    pending = [asked(worker), asked(worker, BAD), asked(worker), asked(worker)]
+    assert pending[0].scores().values[0, 3] == 1
+    with pytest.raises(AssertionError):  # of the clip, which has no such frame
+        pending[1].scores()
+    assert [one.scores().values[0, 3] for one in pending[2:]] == [1, 2]  # of another process
+
+
+def test_a_process_that_cannot_be_started_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
+    with pytest.raises(FileNotFoundError):
+        Worker("sound", PROGRAM)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("worker", ["hung"], indirect=True)
 def test_the_time_of_a_cell_begins_when_the_one_before_it_has_ended(worker: Worker) -> None:
     pending = [asked(worker, BAD, timeout=1), asked(worker, BAD, timeout=1), asked(worker)]
