@@ -19,9 +19,9 @@ from gate.scratch import Scratch
 scratch = Scratch()
 (scratch.path / "kernels").mkdir()
 (scratch.path / "kernels" / "cache").write_text("binary")
-child = subprocess.Popen([sys.executable, "-c", "input()"])
+child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.readline()"])
 print(scratch.path, flush=True)
-input()
+sys.stdin.readline()  # ends with the input, too: the child may have taken the line
 scratch.cleanup()
 """
 
