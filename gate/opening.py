@@ -101,15 +101,11 @@ class Backends:
 
     def __getitem__(self, name: str) -> Backend:
         """Return an opened backend."""
-        found = self._found[name]
-        assert isinstance(found, _Opened)  # noqa: S101 - who asks has looked for its trouble
-        return found.backend
+        return self._sound(name).backend
 
     def begin(self, name: str, ask: Ask) -> Pending:
         """Ask an opened backend, which computes at once if it can."""
-        found = self._found[name]
-        assert isinstance(found, _Opened)  # noqa: S101 - who asks has looked for its trouble
-        return found.begin(ask)
+        return self._sound(name).begin(ask)
 
     def forget(self) -> None:
         """Let no backend work on what nobody waits for any more."""
@@ -185,6 +181,11 @@ class Backends:
         roles += [("required", name) for name in opened if name not in named]
         found = {f"{role} {name}": opened[name].facts for role, name in roles if name in opened}
         return {title: facts for title, facts in found.items() if facts}
+
+    def _sound(self, name: str) -> _Opened:
+        found = self._found[name]
+        assert isinstance(found, _Opened)  # noqa: S101 - who asks has looked for its trouble
+        return found
 
     def _opened(self) -> dict[str, _Opened]:
         found = list(self._found.items())  # at once, for reports are written in another thread

@@ -6,6 +6,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from runner_desk import Desk
+
+from backends import registry
+from gate import runner
 
 
 @pytest.fixture
@@ -15,3 +19,12 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     return place
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A desk for the runner, whose fixtures and feature it takes."""
+    desk = Desk()
+    monkeypatch.setattr(runner, "open_fixture", desk.open_fixture)
+    monkeypatch.setattr(registry, "features", lambda: {"fake": desk})
+    return desk

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
-import pytest
 from runner_desk import Desk, make_cell, scores
 
-from backends import registry
 from backends.base import Refused, Scores
 from gate import control, runner
 from gate.cache import REPLAYED, ReferenceCache
@@ -39,14 +37,6 @@ class Shelf:
 
     def forget(self, key: str) -> None:
         self.held.pop(key, None)
-
-
-@pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
-    desk = Desk()
-    monkeypatch.setattr(runner, "open_fixture", desk.open_fixture)
-    monkeypatch.setattr(registry, "features", lambda: {"fake": desk})
-    return desk
 
 
 def run(desk: Desk, shelf: Shelf, *cells: Cell, sample: tuple[str, ...] = ()) -> Run:

@@ -8,25 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from runner_desk import FRAMES, NAMES, Compute, Desk, grid, make_cell, scores
 
-from backends import registry
 from backends.base import Clip, Failed, NoResult, Scores
-from gate import control, runner
+from gate import control
 from gate.asking import WAYS
 from gate.model import Control, ExitCode, Run, Stability, Status
 
 ALL = FRAMES * len(NAMES)
 RATE = 0.077  # how often the flipping device flips a bit
-
-
-@pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
-    desk = Desk()
-    monkeypatch.setattr(runner, "open_fixture", desk.open_fixture)
-    monkeypatch.setattr(registry, "features", lambda: {"fake": desk})
-    return desk
 
 
 def flipped(clip: Clip, number: int = 1) -> Scores:

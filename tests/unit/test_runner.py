@@ -22,20 +22,11 @@ from runner_desk import (
     scores,
 )
 
-from backends import registry
 from backends.base import Clip, CompilationFailed, Refused, Scores, Unavailable
-from gate import asking, compare, runner
+from gate import asking, compare
 from gate.deviations import Deviations
 from gate.errors import FixtureError
 from gate.model import UNFINISHED, Comparison, Deviation, ExitCode, Run, Status
-
-
-@pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
-    desk = Desk()
-    monkeypatch.setattr(runner, "open_fixture", desk.open_fixture)
-    monkeypatch.setattr(registry, "features", lambda: {"fake": desk})
-    return desk
 
 
 def statuses(run: Run) -> list[Status]:
