@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 import quick_gate
 from planting import Planted
-from program import Outcome, started
+from program import Gate
 
 from backends.base import Backend, Scores, Unavailable
 from gate import record, workers
 from gate.model import Run, Status
 
-ROOT = Path(__file__).parents[2]
 POCL = "*/opencl:pocl"
 RED = "float_adm/ieee-single/default/noise_17x17_8/opencl:pocl"
-Gate: TypeAlias = Callable[..., Outcome]
 
-
-@pytest.fixture
-def gate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Gate:
-    """Return the program, run in this process beside a copy of the matrices."""
-    monkeypatch.chdir(tmp_path)
-    Path("matrices").mkdir()
-    shutil.copy(ROOT / "matrices/smoke.yaml", "matrices")
-    shutil.copytree(ROOT / "matrices/data", "matrices/data")
-    monkeypatch.setattr(workers, "open_worker", quick_gate.open_quickly)
-    return functools.partial(started, capsys)
+pytestmark = pytest.mark.usefixtures("matrices")
 
 
 @pytest.fixture

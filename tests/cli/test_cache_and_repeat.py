@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 import quick_gate
 from planting import Planted
-from program import Outcome, started
+from program import Gate, Outcome
 
 from backends.base import Arithmetic, Backend, Clip, Feature, Options, Scores
 from backends.cpu import Cpu
 from gate import record, workers
 from gate.model import Run, Status
 
-ROOT = Path(__file__).parents[2]
 CELL = "float_adm/rcpss-single/default/noise_17x17_8/opencl:pocl"
 CELLS = "*/noise_17x17_8/opencl:pocl"
 RUN = ("run", "matrices/smoke.yaml", "--cell", CELLS)
-Gate: TypeAlias = Callable[..., Outcome]
+
+pytestmark = pytest.mark.usefixtures("matrices")
 
 
-@pytest.fixture
-def gate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Gate:
-    """Return the program, run in this process at a desk that has a copy of the matrices."""
-    monkeypatch.chdir(tmp_path)
-    Path("matrices").mkdir()
-    shutil.copy(ROOT / "matrices/smoke.yaml", "matrices")
-    shutil.copytree(ROOT / "matrices/data", "matrices/data")
+@pytest.fixture(autouse=True)
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be at a desk, with a cache of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("CI")
-    monkeypatch.setattr(workers, "open_worker", quick_gate.open_quickly)
-    return functools.partial(started, capsys)
 
 
 class Interrupted(Cpu):

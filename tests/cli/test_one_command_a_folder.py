@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 import quick_gate
-from program import Outcome, started
+from program import Gate
 
-from gate import record, workers
+from gate import record
 
 ROOT = Path(__file__).parents[2]
 SMOKE = str(ROOT / "matrices" / "smoke.yaml")
 RUN = ("run", SMOKE, "--cell", "*/opencl:pocl")
-Gate: TypeAlias = Callable[..., Outcome]
 HALTING = """\
 import os, signal, sys
 sys.path.insert(0, sys.argv.pop(1))
@@ -34,16 +31,6 @@ def open_later(name):
 workers.open_worker = open_later
 cli.main()
 """
-
-
-@pytest.fixture
-def gate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Gate:
-    """Return the program, run in this process in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(workers, "open_worker", quick_gate.open_quickly)
-    return functools.partial(started, capsys)
 
 
 @pytest.fixture

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import errno
-import functools
 import json
 import os
 import random
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 import quick_gate
-from program import Outcome, started
+from program import Gate
 
 from backends.base import Backend
 from backends.cpu import Cpu
@@ -27,22 +25,11 @@ from gate.model import Run, Status
 ROOT = Path(__file__).parents[2]
 SMOKE = ROOT / "matrices" / "smoke.yaml"
 CELLS = 117
-Gate: TypeAlias = Callable[..., Outcome]
 ARGUMENTS = ("run", str(SMOKE), "--cell", "*/opencl:pocl")
 
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, quick_gate.__file__, *arguments]
-
-
-@pytest.fixture
-def gate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Gate:
-    """Return the program, run in this process in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(workers, "open_worker", quick_gate.open_quickly)
-    return functools.partial(started, capsys)
 
 
 def timeless(run: Run) -> Run:

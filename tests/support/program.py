@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import pytest
 
@@ -18,6 +19,9 @@ class Outcome(NamedTuple):
     @property
     def verdict(self) -> str:
         return self.out.splitlines()[-1]
+
+
+Gate: TypeAlias = Callable[..., Outcome]
 
 
 def started(capsys: pytest.CaptureFixture[str], *arguments: str) -> Outcome:
