@@ -15,6 +15,7 @@ from backends import option_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from backends.evidence import Evidence
     from backends.predicate import Predicate
     from backends.reciprocal import RcpTable
 
@@ -107,11 +108,13 @@ class Scores:
         names: output names as libvmaf emits them, one per column.
         values: float64 array (frames, len(names)); an UNSET entry holds 0 and means nothing.
         unset: bool array of the same shape, true where the feature leaves the score unset.
+        evidence: how they came about; None where nobody asked.
     """
 
     names: tuple[str, ...]
     values: NDArray[np.float64]
     unset: NDArray[np.bool_]
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,15 +298,22 @@ class Kernels(Protocol):
 
     def launch(
         self, kernel: str, size: tuple[int, int, int], *arguments: Buffer | np.generic
-    ) -> None:
-        """Start `kernel` over at least `size` work items (x, y, z); kernels check their bounds."""
+    ) -> object:
+        """Start `kernel` over at least `size` work items (x, y, z); kernels check their bounds.
+
+        Returns:
+            What `Runtime.spans` takes, on a device that has them.
+        """
         ...
 
 
 class Device(Protocol):
     """One OpenCL or CUDA device, as far as a twin needs it."""
 
-    memory_budget: int  # bytes one batch may take
+    @property
+    def memory_budget(self) -> int:
+        """Bytes that one batch may take."""
+        ...
 
     def compile(self, source: str) -> Kernels:
         """Compile prelude + source with the backend's exactness flags."""
@@ -325,6 +335,22 @@ class Device(Protocol):
         self, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Number]
     ) -> NDArray[Number]:
         """Copy a buffer back as an array, after all launches so far have finished."""
+        ...
+
+
+class Runtime(Device, Protocol):
+    """A device whose runtime tells what it did."""
+
+    def spans(self, launches: Sequence[object]) -> Sequence[tuple[int, int]]:
+        """Wait for launches, and return when each began and ended.
+
+        Returns:
+            Nanoseconds of the device's own clock, of each launch in their order.
+        """
+        ...
+
+    def facts(self) -> Mapping[str, str]:
+        """Return which device has run them, as the runtime says now."""
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from backends.base import Buffer, CompilationFailed, Unavailable
 from backends.device import DeviceBackend
+from backends.evidence import Owed
 from backends.exactness import prelude, prelude_hash
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from backends.base import Number
 
 NAMES = ("cuda",)
+OWED = {"cuda": Owed(launches=True, facts={"device UUID": ""})}
 
 GIB = 1 << 30
 ABSENT = (35, 100)  # cudaErrorInsufficientDriver, which also means none; cudaErrorNoDevice
@@ -45,18 +48,23 @@ FLAGS = Flags()
 class CudaKernels:
     """A loaded module."""
 
-    def __init__(self, module: Any, work_group: tuple[int, int, int]) -> None:  # noqa: ANN401 - CuPy has no types
+    def __init__(self, cupy: Any, module: Any, work_group: tuple[int, int, int]) -> None:  # noqa: ANN401 - CuPy has no types
         """Wrap a cupy.cuda.function.Module."""
+        self._cupy = cupy
         self._module = module
         self._work_group = work_group
 
     def launch(
         self, kernel: str, size: tuple[int, int, int], *arguments: Buffer | np.generic
-    ) -> None:
-        """Launch `kernel` over `size` rounded up to whole blocks, on the current stream."""
+    ) -> object:
+        """Launch `kernel` over `size` rounded up to whole blocks, between two events."""
         grid = tuple(-(-n // g) for n, g in zip(size, self._work_group, strict=True))
         values = tuple(a.address if isinstance(a, CudaBuffer) else a for a in arguments)
+        before, after = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+        before.record()  # on the current stream, as the launch
         self._module.get_function(kernel)(grid, self._work_group, values)
+        after.record()
+        return before, after
 
 
 class CudaBuffer:
@@ -91,7 +99,7 @@ class CudaDevice:
         capability = self._cupy.cuda.Device().compute_capability
         module = self._cupy.cuda.function.Module()
         module.load(_compile(self._cupy.cuda.nvrtc, source, f"sm_{capability}", FLAGS))
-        return CudaKernels(module, self._work_group)
+        return CudaKernels(self._cupy, module, self._work_group)
 
     def upload(self, array: NDArray[np.generic]) -> CudaBuffer:
         """Copy an array to the device."""
@@ -118,11 +126,36 @@ class CudaDevice:
         _memory(buffer).copy_to_host(ctypes.c_void_p(array.ctypes.data), array.nbytes)
         return array
 
+    def spans(self, launches: Sequence[Any]) -> list[tuple[int, int]]:
+        """Return when launches began and ended, in nanoseconds since the first of them began.
+
+        CUDA tells how far events are apart, in float32 milliseconds: a kernel's own time is asked
+        for alone, so that it keeps its digits.
+        """
+        found = []
+        for before, after in launches:
+            after.synchronize()
+            start = round(1e6 * self._cupy.cuda.get_elapsed_time(launches[0][0], before))
+            took = round(1e6 * self._cupy.cuda.get_elapsed_time(before, after))
+            found.append((start, start + took))
+        return found
+
+    def facts(self) -> dict[str, str]:
+        """Return the current device."""
+        properties = _properties(self._cupy.cuda.runtime, self._cupy.cuda.runtime.getDevice())
+        return {"device": properties["name"].decode(), "device UUID": properties["uuid"].hex()}
+
     def release(self) -> None:
         """Give pooled memory back to the driver; a device that has died keeps its memory."""
         with contextlib.suppress(self._cupy.cuda.runtime.CUDARuntimeError):
             self._cupy.cuda.runtime.deviceSynchronize()
             self._cupy.get_default_memory_pool().free_all_blocks()
+
+
+@functools.cache
+def _properties(runtime: Any, device: int) -> Any:  # noqa: ANN401 - CuPy has no types
+    """Return what takes a driver long to tell and never changes."""
+    return runtime.getDeviceProperties(device)
 
 
 def _memory(buffer: Buffer) -> Any:  # noqa: ANN401 - CuPy has no types
@@ -200,16 +233,16 @@ def open_backend(name: str) -> DeviceBackend:
     cupy = _import_cupy()
     runtime = cupy.cuda.runtime
     try:
-        properties = runtime.getDeviceProperties(runtime.getDevice())
+        properties = _properties(runtime, runtime.getDevice())
     except runtime.CUDARuntimeError as error:
         if error.status not in ABSENT:
             raise
         message = f"no CUDA driver or no device here ({error})"
         raise Unavailable(message) from error
     version = runtime.driverGetVersion()
+    device = CudaDevice(cupy)
     facts = {
-        "device": properties["name"].decode(),
-        "device UUID": properties["uuid"].hex(),
+        **device.facts(),
         "compute capability": f"{properties['major']}.{properties['minor']}",
         "driver": f"CUDA {version // 1000}.{version % 1000 // 10}; {_kernel_driver()}",
         "runtime": f"CUDA {runtime.runtimeGetVersion()}",
@@ -218,5 +251,4 @@ def open_backend(name: str) -> DeviceBackend:
         "exactness flags": " ".join(FLAGS),
         "prelude": prelude_hash("cuda.h"),
     }
-    device = CudaDevice(cupy)
     return DeviceBackend(name, device, facts, release=device.release)

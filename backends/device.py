@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from backends import exactness
 from backends.base import Refused
+from backends.evidence import NO_NONCE
+from backends.witness import Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from backends.base import Arithmetic, Clip, Device, Feature, Options, Scores, Twin
+    from backends.base import Arithmetic, Clip, Feature, Options, Runtime, Scores, Twin
+    from backends.evidence import Evidence, Nonce
 
 
 class DeviceBackend:
@@ -23,7 +26,7 @@ class DeviceBackend:
     def __init__(
         self,
         name: str,
-        device: Device,
+        device: Runtime,
         facts: Mapping[str, str],
         release: Callable[[], None],
         floatless: str = "",
@@ -44,6 +47,8 @@ class DeviceBackend:
         self.name = name
         self._floatless = floatless
         self.device = device
+        self._watched = Watched(device)
+        self._nonce = NO_NONCE
         self._facts = {**facts, "exactness probe": shown}
         self._release = release
         self._twins: dict[str, Twin] = {}
@@ -65,8 +70,17 @@ class DeviceBackend:
         if feature.floats and self._floatless:
             raise Refused(self._floatless)
         if feature.name not in self._twins:
-            self._twins[feature.name] = feature.twin(self.device, feature.kernel_source())
+            self._twins[feature.name] = feature.twin(self._watched, feature.kernel_source())
+        self._watched.begin(self._nonce)
         return self._twins[feature.name].compute(arithmetic, options, clip)
+
+    def challenge(self, nonce: Nonce) -> None:
+        """Take what the next computation's pictures are to be witnessed with."""
+        self._nonce = nonce
+
+    def evidence(self) -> Evidence:
+        """Return what the device did for the last computation."""
+        return self._watched.evidence()
 
     def close(self) -> None:
         """Forget the twins and release the device."""

@@ -8,6 +8,7 @@ Source: libvmaf_from_pypi.md.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -23,6 +24,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from backends import interrupts
 from backends.base import Extractor, Failed, Refused, Scores, Unavailable
+from backends.evidence import Ending, Evidence, Owed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from backends.base import Arithmetic, Clip, Feature, Luma, Options
+    from backends.evidence import Nonce
 
 NAMES = ("libvmaf",)
+BINARY = "ffmpeg binary"  # the fact that names it
+OWED = {"libvmaf": Owed(endings=True, facts={"libvmaf": "", BINARY: "sha256 "})}
 INSTALL = "pip install 'parity-gate[libvmaf]'"
 
 # libvmaf takes no luma alone: ffmpeg's gray formats are converted on the way to it, which changes
@@ -84,6 +89,7 @@ class Libvmaf:
             Failed: no or wrong values come out.
         """
         self._executable = executable
+        self._ended: list[tuple[Ending, str]] = []  # and the version that libvmaf told
         picture = np.arange(17 * 17, dtype=np.uint16).astype(np.uint8).reshape(1, 17, 17)
         log = self.log(PROBED, picture, picture, 8)
         score = exact_values(log, PROBED, 1).item()
@@ -111,6 +117,7 @@ class Libvmaf:
             message = f"real libvmaf divides as this processor does, not otherwise ({notes[0]})"
             raise Refused(message)
         extractor = feature.extractor(arithmetic, options)
+        self._ended = []
         values = np.empty((clip.frames, len(extractor.metrics)), np.float64)
         batch = _frames_of_a_batch(clip)
         for first in range(0, clip.frames, batch):
@@ -119,6 +126,15 @@ class Libvmaf:
             log = self.log(extractor, ref, dist, clip.bit_depth)
             values[first : first + count] = exact_values(log, extractor, count)
         return feature.extracted(options, values)
+
+    def challenge(self, nonce: Nonce) -> None:
+        """Do nothing: libvmaf cannot be asked what it has read."""
+
+    def evidence(self) -> Evidence:
+        """Return how the runs of ffmpeg ended, which libvmaf they had, and what ffmpeg is now."""
+        versions = dict.fromkeys(version for _, version in self._ended)
+        facts = {"libvmaf": " and ".join(versions), BINARY: _digest(self._executable)}
+        return Evidence(facts=facts, endings=tuple(ending for ending, _ in self._ended))
 
     def close(self) -> None:
         """Do nothing; what a run of ffmpeg needs is gone when it ends."""
@@ -172,7 +188,7 @@ class Libvmaf:
             raise Failed(message)
         try:
             # Python's own reader: it rounds numbers of any length correctly.
-            return Log.model_validate(json.loads(written.read_text("utf-8")))
+            log = Log.model_validate(json.loads(written.read_text("utf-8")))
         except (json.JSONDecodeError, UnicodeDecodeError, ValidationError) as error:
             reason = " ".join(str(error).split())
             message = (
@@ -180,6 +196,8 @@ class Libvmaf:
                 f"there room for it in '{folder.parent}'?"
             )
             raise Failed(message) from error
+        self._ended.append((Ending(done.returncode, len(log.frames)), log.version))
+        return log
 
 
 def exact_values(log: Log, extractor: Extractor, frames: int) -> NDArray[np.float64]:
@@ -317,6 +335,20 @@ def _find_ffmpeg(imageio_ffmpeg: Any) -> Path:  # noqa: ANN401 - the package has
     return Path(found).resolve()
 
 
+def _digest(program: Path) -> str:
+    """Return the sha256 of a program as it is on disk now."""
+    found = program.stat()
+    return _digest_of(program, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1)
+def _digest_of(program: Path, *stamp: int) -> str:
+    """Return it once for each state of the file, for it is large."""
+    del stamp
+    with program.open("rb") as file:
+        return f"sha256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
 def deviates(feature: Feature, arithmetic: Arithmetic, options: Options) -> bool:
     """Return whether libvmaf itself has other bits somewhere, so that a difference says nothing.
 
@@ -361,12 +393,10 @@ def open_backend(name: str) -> Libvmaf:  # noqa: ARG001 - every backend module o
     if "Filter libvmaf\n" not in shown.stdout:
         message = f"ffmpeg at '{executable}' has no libvmaf filter; {INSTALL} brings one that has"
         raise Unavailable(message)
-    with executable.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     facts = {
         "imageio-ffmpeg": package.__version__,
         "ffmpeg": shown.stderr.partition(" Copyright")[0],
-        "ffmpeg binary": f"sha256 {digest}",
+        BINARY: _digest(executable),
         "reciprocal": "this processor's instruction",
     }
     return Libvmaf(executable, facts)

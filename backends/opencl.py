@@ -15,6 +15,7 @@ import numpy as np
 from backends import interrupts
 from backends.base import Buffer, CompilationFailed, Refused, Unavailable
 from backends.device import DeviceBackend
+from backends.evidence import Owed
 from backends.exactness import prelude, prelude_hash
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ PLATFORMS = {
     "opencl:oclgrind": "Oclgrind",
 }
 NAMES = tuple(PLATFORMS)
+OWED = {
+    name: Owed(launches=True, facts={"platform": f"{platform} ", "device": ""})
+    for name, platform in PLATFORMS.items()
+}
 
 # A simulator. It does not declare correctly rounded division; the probe, and the ieee dialects of
 # matrices/oclgrind.yaml, hold its quotients against IEEE 754 instead. Measured: none of 1 048 576
@@ -78,15 +83,15 @@ class OpenClKernels:
 
     def launch(
         self, kernel: str, size: tuple[int, int, int], *arguments: Buffer | np.generic
-    ) -> None:
-        """Enqueue `kernel` over `size` rounded up to whole work groups."""
+    ) -> object:
+        """Enqueue `kernel` over `size` rounded up to whole work groups; return its event."""
         import pyopencl  # noqa: PLC0415 - lazily, like every driver
 
         group = self._work_group
         rounded = tuple(-(-n // g) * g for n, g in zip(size, group, strict=True))
         entry = self._kernels[kernel]
         entry.set_args(*(a.memory if isinstance(a, OpenClBuffer) else a for a in arguments))
-        pyopencl.enqueue_nd_range_kernel(self._queue, entry, rounded, group)
+        return pyopencl.enqueue_nd_range_kernel(self._queue, entry, rounded, group)
 
 
 class OpenClDevice:
@@ -105,7 +110,8 @@ class OpenClDevice:
 
         self._cl = pyopencl
         self._context = pyopencl.Context([device])
-        self._queue = pyopencl.CommandQueue(self._context)
+        profiling = pyopencl.command_queue_properties.PROFILING_ENABLE
+        self._queue = pyopencl.CommandQueue(self._context, properties=profiling)
         self._work_group = work_group
         self._flags = flags
 
@@ -151,6 +157,22 @@ class OpenClDevice:
         array = np.empty(shape, dtype)
         self._cl.enqueue_copy(self._queue, array, _memory(buffer))
         return array
+
+    def spans(self, launches: Sequence[Any]) -> list[tuple[int, int]]:
+        """Return when launches began and ended, in nanoseconds."""
+        if launches:
+            self._cl.wait_for_events(launches)
+        started, ended = self._cl.profiling_info.START, self._cl.profiling_info.END
+        told = (
+            (one.get_profiling_info(started), one.get_profiling_info(ended)) for one in launches
+        )
+        return list(told)
+
+    def facts(self) -> dict[str, str]:
+        """Return the device behind the queue, and its platform."""
+        device = self._queue.device
+        platform = f"{device.platform.name} {device.platform.version}"
+        return {"device": device.name, "platform": platform}
 
 
 def _memory(buffer: Buffer) -> Any:  # noqa: ANN401 - PyOpenCL has no types
@@ -238,9 +260,9 @@ def _opened(name: str) -> DeviceBackend:
         flags = (FLAGS.language,)  # the other one is an error where it is not supported
     elif name == OCLGRIND:
         flags = (*FLAGS, UNOPTIMISED)
+    opened = OpenClDevice(device, flags=flags)
     facts = {
-        "device": device.name,
-        "platform": f"{device.platform.name} {device.platform.version}",
+        **opened.facts(),
         "driver": device.driver_version,
         "compiler": device.opencl_c_version,
         "PyOpenCL": pyopencl.VERSION_TEXT,
@@ -248,5 +270,4 @@ def _opened(name: str) -> DeviceBackend:
         "correctly rounded division": "declared" if declared else "not declared, probed",
         "prelude": prelude_hash("opencl.h"),
     }
-    opened = OpenClDevice(device, flags=flags)
     return DeviceBackend(name, opened, facts, release=lambda: None, floatless=floatless)

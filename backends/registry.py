@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 import backends
 from backends import features as features_package
 from backends.base import Refused
+from backends.evidence import Owed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,8 @@ class BackendModule(Protocol):
 
     One that has not every arithmetic of every feature also has `require(feature, arithmetic,
     options)`, which raises Refused without opening anything. One that is known to have other bits
-    has `deviates(feature, arithmetic, options)`, asked where `require` refuses nothing.
+    has `deviates(feature, arithmetic, options)`, asked where `require` refuses nothing. One whose
+    scores must come with more evidence than the frames that were read has `OWED`, by name.
     """
 
     NAMES: tuple[str, ...]
@@ -99,6 +101,12 @@ def deviates(name: str, feature: Feature, arithmetic: Arithmetic, options: Optio
     """Return whether a backend is known to have other bits somewhere, in what it has."""
     told = getattr(_backends()[name], "deviates", None)
     return told is not None and told(feature, arithmetic, options)
+
+
+def owed(name: str) -> Owed:
+    """Return what evidence the scores of a backend must come with; it need not be here."""
+    declared: Mapping[str, Owed] = getattr(_backends().get(name), "OWED", {})
+    return declared.get(name, Owed())
 
 
 def broken() -> Mapping[str, str]:

@@ -20,13 +20,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from backends.base import Scores
+from backends.evidence import NO_NONCE, WITNESS, Evidence, Launch, Nonce
 from gate import cli, publish, runner, worker, workers
+from gate.proof import mixed_sum, witness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 WORK = "--work"
 SIZES = (1_000, 10_000)
+LAUNCHES = 33  # those of float_adm
 PHASES = {
     "planning": (cli, "load_matrix"),
     "running": (runner, "run"),
@@ -46,19 +49,33 @@ matrix:
 
 
 class Empty:
-    """Computes nothing and returns the same scores at once."""
+    """Computes nothing, and returns the same scores and as much evidence as a device has."""
 
     def __init__(self, name: str) -> None:
         """Take the name of the backend that it stands for."""
         self.name = name
+        self._nonce, self._sum = NO_NONCE, 0
 
     def facts(self) -> dict[str, str]:
         """Say what it is."""
-        return {"device": "none"}
+        return {"platform": "Portable Computing Language of none", "device": "none"}
+
+    def challenge(self, nonce: Nonce) -> None:
+        """Take the nonce."""
+        self._nonce = nonce
+
+    def evidence(self) -> Evidence:
+        """Forge it; the reference has none but what it reads."""
+        if self.name == "cpu":
+            return Evidence()
+        launches = [Launch(WITNESS, 1, 2), *[Launch("fold", 2, 3)] * LAUNCHES]
+        witnesses = (witness(self._sum, self._nonce),)
+        return Evidence((), self.facts(), tuple(launches), witnesses)
 
     def compute(self, feature, arithmetic, options, clip) -> Scores:  # type: ignore[no-untyped-def]  # noqa: ANN001
         """Return zeros."""
         del arithmetic
+        self._sum = mixed_sum(np.concatenate(clip.read(0, clip.frames)), self._nonce.run)
         names = feature.outputs(options)
         shape = clip.frames, len(names)
         return Scores(names, np.zeros(shape), np.zeros(shape, np.bool_))

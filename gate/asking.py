@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from backends.base import Failed
+from backends.base import Failed, NoResult
+from backends.evidence import NO_NONCE, Evidence, Nonce, Proving, Read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -67,6 +68,7 @@ class Ask:
     Attributes:
         timeout: seconds that it may take in a process that can be stopped.
         way: one of WAYS.
+        nonce: what its evidence is to be mixed with.
     """
 
     feature: Feature
@@ -75,22 +77,35 @@ class Ask:
     clip: Clip
     timeout: float
     way: str = AGAIN
+    nonce: Nonce = NO_NONCE
 
 
 def answer(backend: Backend, ask: Ask) -> Scores:
-    """Let a backend of this process compute."""
+    """Let a backend of this process compute; return scores, or refuse them, with evidence."""
+    clip = Read(ask.clip)
+    if isinstance(backend, Proving):
+        backend.challenge(ask.nonce)
     with WAYS[ask.way]():
-        return backend.compute(ask.feature, ask.arithmetic, ask.options, ask.clip)
+        try:
+            scores = backend.compute(ask.feature, ask.arithmetic, ask.options, clip)
+        except NoResult as error:
+            refused = _with_evidence(backend, clip, error.scores)
+            raise NoResult(str(error), refused) from error
+        return _with_evidence(backend, clip, scores)
+
+
+def _with_evidence(backend: Backend, clip: Read, scores: Scores) -> Scores:
+    told = backend.evidence() if isinstance(backend, Proving) else Evidence()
+    return replace(scores, evidence=replace(told, reads=tuple(clip.reads)))
 
 
 class Pending(Protocol):
-    """Scores that are not there yet.
+    """Scores that are not there yet."""
 
-    Attributes:
-        seconds: time of the computation, once it has ended.
-    """
-
-    seconds: float
+    @property
+    def seconds(self) -> float:
+        """Time of the computation, once it has ended."""
+        ...
 
     def scores(self) -> Scores:
         """Wait for them; whatever the backend raises is raised here."""

@@ -50,7 +50,10 @@ class Judge:
         given = _given(reference), [_given(answer) for answer in answers]
         refusal = answers[0].reason if isinstance(answers[0], Trouble) else ""
         found = attempt(partial(self._compared, cell, ask, *given, refusal))
-        return found.result(cell) if isinstance(found, Trouble) else found
+        if isinstance(found, Trouble):
+            return found.result(cell)
+        evidence = given[1][0].evidence
+        return replace(found, proof=evidence.proof() if evidence else None)
 
     def _compared(
         self,

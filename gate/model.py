@@ -10,6 +10,7 @@ from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
 from backends.base import CONCLUSIONS
+from backends.evidence import Proof
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -221,6 +222,7 @@ class Result:
         seconds: time of the candidate.
         controls: how the sides compare with themselves; for a sample of cells and for red ones.
         stability: present where the candidate was computed several times.
+        proof: what the candidate's runtime showed the first time, where it was compared.
     """
 
     cell: Cell
@@ -232,6 +234,7 @@ class Result:
     seconds: float = 0.0
     controls: tuple[Control, ...] = ()
     stability: Stability | None = None
+    proof: Proof | None = None
 
     @property
     def moved(self) -> tuple[str, ...]:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import hashlib
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from backends import registry
 from backends.base import CompilationFailed, Failed, Inexact, NoResult, Refused, Unavailable
-from gate import asking
+from gate import asking, proof
 from gate.compare import Incomparable
 from gate.errors import FixtureError
 from gate.model import Cell, Result, Status
+from gate.proof import Pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from backends.base import Backend, Feature, Scores
+    from backends.evidence import Owed
     from gate.asking import Ask, Pending
 
 T = TypeVar("T")
@@ -88,7 +91,52 @@ def attempt(work: Callable[[], T]) -> T | Trouble:
 class _Opened:
     backend: Backend
     facts: dict[str, str]
+    owed: Owed
     begin: Callable[[Ask], Pending]
+
+
+class _Proved:
+    """Scores that come with evidence of how they came about, or not at all."""
+
+    def __init__(self, opened: _Opened, ask: Ask, pictures: Pictures) -> None:
+        self._opened, self._ask, self._pictures = opened, ask, pictures
+        self._pending = opened.begin(ask)
+
+    @property
+    def seconds(self) -> float:
+        return self._pending.seconds
+
+    def scores(self) -> Scores:
+        """Wait for them.
+
+        Raises:
+            Reported: they prove nothing about the backend; the text says why.
+        """
+        try:
+            scores = self._pending.scores()
+        except NoResult as error:
+            self._require(error.scores)
+            raise
+        except Reported as error:
+            if error.trouble.refused is not None:
+                self._require(error.trouble.refused)
+            raise
+        self._require(scores)
+        return scores
+
+    def _require(self, scores: Scores) -> None:
+        name, ask = self._opened.backend.name, self._ask
+        flaw = proof.flaw(
+            name,
+            scores.evidence,
+            owed=self._opened.owed,
+            opened=self._opened.facts,
+            frames=ask.clip.frames,
+            nonce=ask.nonce,
+            sums=self._pictures.of(ask.clip),
+        )
+        if flaw:
+            raise Reported(Trouble(Status.ERROR, flaw))
 
 
 class Backends:
@@ -97,6 +145,7 @@ class Backends:
     def __init__(self, open_backend: OpenBackend) -> None:
         """Open nothing yet; `open_backend` may raise Unavailable."""
         self._open_backend = open_backend
+        self._pictures = Pictures()
         self._found: dict[str, _Opened | Trouble] = {}
 
     def __getitem__(self, name: str) -> Backend:
@@ -104,8 +153,9 @@ class Backends:
         return self._sound(name).backend
 
     def begin(self, name: str, ask: Ask) -> Pending:
-        """Ask an opened backend, which computes at once if it can."""
-        return self._sound(name).begin(ask)
+        """Ask an opened backend, which computes at once if it can, for proven scores."""
+        asked = replace(ask, nonce=self._pictures.nonce())
+        return _Proved(self._sound(name), asked, self._pictures)
 
     def forget(self) -> None:
         """Let no backend work on what nobody waits for any more."""
@@ -143,7 +193,8 @@ class Backends:
         try:
             found = backend.name
             if found == name:
-                return _Opened(backend, dict(backend.facts()), asking.beginning(backend))
+                facts, owed = dict(backend.facts()), registry.owed(name)
+                return _Opened(backend, facts, owed, asking.beginning(backend))
         except Unavailable as error:
             backend.close()
             return Trouble(Status.SKIP, str(error))

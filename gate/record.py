@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from backends import registry
 from gate import journal
 from gate.model import UNSET, Cell, ReferenceScores, Result, Run, Status
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "report.json"
-VERSION = 3
+VERSION = 4
 LARGEST = 1 << 30  # bytes
 
 _RUN = TypeAdapter(Run)
@@ -118,6 +119,20 @@ def _require_agreement(result: Result) -> None:
     if not sound:
         message = f"cell {result.cell.id!r} is {status.value}, which its comparison denies"
         raise ValueError(message)
+    if status in (Status.PASS, Status.KNOWN) and not _proved(result):
+        message = f"cell {result.cell.id!r} is {status.value} without the evidence that it needs"
+        raise ValueError(message)
+
+
+def _proved(result: Result) -> bool:
+    """Return whether what is kept of a candidate's evidence is what its backend owes."""
+    if result.cell.feature in registry.predicates():
+        return True  # corpora of operands have no evidence
+    proof, owed = result.proof, registry.owed(result.cell.candidate)
+    if proof is None:
+        return False
+    ran = proof.launches > 0 and proof.nanoseconds > 0 if owed.launches else True
+    return ran and bool(proof.runtime or not owed.facts) and proof.frames == result.cell.frames
 
 
 def _reference(entry: dict[str, Any]) -> ReferenceScores:

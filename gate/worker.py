@@ -26,6 +26,7 @@ import numpy as np
 
 from backends import registry
 from backends.base import Arithmetic, Scores, Unavailable
+from backends.evidence import Nonce
 from backends.reciprocal import RcpTable
 from gate.asking import Ask, answer
 from gate.opening import Trouble, attempt
@@ -161,7 +162,13 @@ def _answer(gate: _Gate, compute: Callable[[], Scores]) -> None:
     if isinstance(found, Trouble):
         _report(gate, found, seconds)
     else:
-        gate.tell({"names": found.names, "seconds": seconds}, [found.values, found.unset])
+        gate.tell({**_scores(found), "seconds": seconds}, [found.values, found.unset])
+
+
+def _scores(found: Scores) -> dict[str, Any]:
+    """Return what scores are, apart from their arrays."""
+    evidence = None if found.evidence is None else found.evidence.as_json()
+    return {"names": found.names, "evidence": evidence}
 
 
 def _computed(clip: _Clip, backend: Backend, asked: dict[str, Any]) -> Scores:
@@ -169,7 +176,8 @@ def _computed(clip: _Clip, backend: Backend, asked: dict[str, Any]) -> Scores:
     table = _table(asked["table"], asked["bits"].tobytes()) if asked["table"] else None
     arithmetic = Arithmetic(asked["dialect"], asked["conclusion"], table)
     options = feature.options.model_validate(asked["options"])
-    return answer(backend, Ask(feature, arithmetic, options, clip, 0, asked["way"]))
+    nonce = Nonce(*asked["nonce"])
+    return answer(backend, Ask(feature, arithmetic, options, clip, 0, asked["way"], nonce))
 
 
 @functools.cache
@@ -189,7 +197,7 @@ def _report(gate: _Gate, trouble: Trouble, seconds: float = 0.0) -> None:
     if refused is None:
         gate.tell(message)
     else:
-        gate.tell({**message, "names": refused.names}, [refused.values, refused.unset])
+        gate.tell({**message, **_scores(refused)}, [refused.values, refused.unset])
 
 
 def die_with(parent: int) -> None:

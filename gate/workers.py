@@ -17,6 +17,7 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from backends.base import Scores, Unavailable
+from backends.evidence import Evidence
 from gate.asking import Ask
 from gate.model import Status
 from gate.opening import Reported, Trouble
@@ -158,7 +159,12 @@ class Worker:
         return self._clip[0]
 
     def _answered(self, answer: dict[str, Any], arrays: list[NDArray[Any]]) -> Scores | Reported:
-        scores = Scores(tuple(answer["names"]), *arrays) if arrays else None
+        scores = None
+        if arrays:
+            values, unset = arrays
+            told = answer["evidence"]
+            evidence = None if told is None else Evidence.from_json(told)
+            scores = Scores(tuple(answer["names"]), values, unset, evidence)
         if "trouble" in answer:
             return Reported(_trouble(answer["trouble"], scores))
         assert scores is not None  # noqa: S101 - what `_answer` of worker.py sends otherwise
@@ -241,6 +247,7 @@ class _Pending:
             "clip": [self._clip, clip.width, clip.height, clip.bit_depth, clip.frames],
             "table": table.name if table else "",
             "way": ask.way,
+            "nonce": ask.nonce,
         }
 
     def scores(self) -> Scores:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gate.model import Status, counted, decimal
+from reports import evidence
 from reports.marks import LOOKS, Kind, badness, look, of_kind
 from reports.steadiness import facts, moving, sides_sentence
 from reports.wording import (
@@ -94,7 +95,8 @@ def _grids(run: Run) -> Iterator[RenderableType]:
         line = f"UNSET {one.feature} {one.options_name}: {one.sentence} of {where}"
         yield Text(one_line(line))
     yield from _more(len(unset) - SHOWN, "more line of UNSET scores")
-    yield from (Text(one_line(f"{name.capitalize()}: {told}")) for name, told in facts(run).items())
+    sides = facts(run) | evidence.facts(run)
+    yield from (Text(one_line(f"{name.capitalize()}: {told}")) for name, told in sides.items())
 
 
 def _grid(title: str, results: list[Result]) -> Table:

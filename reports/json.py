@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gate.model import Comparison, Mismatch, Result, Run
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _CELL = [field.name for field in fields(Cell)]
 _REFERENCE = [field.name for field in fields(ReferenceScores)]
@@ -28,9 +28,10 @@ _dump = json.JSONEncoder(allow_nan=False).encode
 def render(run: Run) -> str:
     """Return the run as strict JSON, with one line a cell.
 
-    Two runs that differ only in times differ only under the keys `started`, `seconds` and
-    `reference_seconds`. Values are hex floats, or `UNSET`, `nan`, `inf`, `-inf`. Texts read back
-    as they are, but two surrogates side by side as the one character that they spell.
+    Two runs that differ only in times differ only under the keys `started`, `seconds`,
+    `reference_seconds` and `nanoseconds`. Values are hex floats, or `UNSET`, `nan`, `inf`, `-inf`.
+    Texts read back as they are, but two surrogates side by side as the one character that they
+    spell.
     """
     facts = {
         "schema_version": SCHEMA_VERSION,
@@ -91,6 +92,7 @@ def result_entry(result: Result) -> dict[str, object]:
         "seconds": result.seconds,
         "controls": [asdict(control) for control in result.controls],
         "stability": None if result.stability is None else asdict(result.stability),
+        "proof": None if result.proof is None else asdict(result.proof),
     }
 
 

@@ -17,7 +17,7 @@ from gate.model import (
     place_of,
     steps_apart,
 )
-from reports import steadiness
+from reports import evidence, steadiness
 from reports.marks import Kind, badness, look
 from reports.wording import (
     cut,
@@ -125,7 +125,7 @@ def _properties(run: Run, form: Form, limit: int) -> dict[str, str]:
     facts["selection"] = " ".join(run.selection) or "whole matrix"
     facts["replayed table"] = run.rcp_table or "none"
     facts["runs of each candidate"] = str(run.repeat)
-    facts |= steadiness.facts(run)
+    facts |= steadiness.facts(run) | evidence.facts(run)
     facts |= {f"note {number}": note for number, note in enumerate(run.notes, 1)}
     known = with_status(run, Status.KNOWN)
     facts |= {f"known {r.cell.id}": f"{differing(r)}: {r.reason}" for r in known}

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from gate.model import ExitCode, Status
-from reports import steadiness, wording
+from reports import evidence, steadiness, wording
 from reports.fitting import Block, Choice, Section
 from reports.marks import Kind, look, of_kind
 from reports.page import Page
@@ -77,7 +77,7 @@ def _remarks(run: Run, page: Page) -> list[Block]:
         *page.blocks("part", [run] if run.selection else []),
         *page.blocks("origin", wording.origin(run).items()),
         *page.blocks("start", [run]),
-        *page.blocks("origin", steadiness.facts(run).items()),
+        *page.blocks("origin", (steadiness.facts(run) | evidence.facts(run)).items()),
     ]
 
 

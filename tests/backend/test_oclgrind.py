@@ -13,9 +13,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pytest
 
 from backends import registry
+from backends.evidence import NO_NONCE
+from backends.witness import WORDS
+from gate.proof import mixed_sum, witness
 
 if TYPE_CHECKING:
     from backends.base import Backend
@@ -212,6 +216,27 @@ def test_without_a_fault_the_kernels_of_a_feature_are_clean(name: str, tmp_path:
     source = registry.features()[name].kernel_source()
     checked = under_oclgrind(tmp_path, "-c", TWIN, name, source)
     assert checked.process.returncode == 0, checked.process.stderr
+    assert (checked.log, checked.api_errors) == ("", [])
+
+
+# Witnesses pictures of as many bytes as argv[1] says.
+WITNESSED = """
+import sys
+import numpy as np
+from backends import registry
+from backends.witness import Watched
+watched = Watched(registry.open_backend("opencl:oclgrind").device)
+watched.upload(np.arange(int(sys.argv[1])).astype(np.uint8))
+print(*watched.evidence().witnesses)
+"""
+
+
+@pytest.mark.parametrize("length", [1, 8 * 2 * WORDS + 5])
+def test_the_witness_of_pictures_is_clean(length: int, tmp_path: Path) -> None:
+    checked = under_oclgrind(tmp_path, "-c", WITNESSED, str(length))
+    pictures = np.arange(length).astype(np.uint8)
+    expected = witness(mixed_sum(pictures, NO_NONCE.run), NO_NONCE)
+    assert checked.process.stdout == f"{expected}\n", checked.process.stderr
     assert (checked.log, checked.api_errors) == ("", [])
 
 

@@ -1,7 +1,8 @@
-"""Features without floating point have none in any kernel, as two compilers translate them.
+"""Features without floating point, and the witness of pictures, have none in any kernel.
 
-So their kernels run on devices without doubles. The prelude's words for floats do not count: what
-no kernel calls leaves nothing in a compiler's output.
+That is read off what two compilers make of them. So these kernels run on devices without doubles.
+The prelude's words for floats do not count: what no kernel calls leaves nothing in a compiler's
+output.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ import pytest
 from ptx import ARCHITECTURES, compiled, kernels
 
 from backends import registry
-from backends.base import Feature
+from backends.evidence import WITNESS
+from backends.exactness import prelude
 from backends.features.integer_adm import FEATURE
 
 FEATURES = [each for each in registry.features().values() if not each.floats]
-features = pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+SOURCES = {
+    **{feature.name: feature.kernel_source() for feature in FEATURES},
+    WITNESS: prelude(f"{WITNESS}.cl.h"),
+}
+sources = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 
 # Types of PTX and of LLVM, vectors of them included, and what both call them in names of functions.
 FLOATS = re.compile(r"(?<![\w.])(?:half|bfloat|float|double)\b|\.(?:b?f16|f32|f64)(?:x2)?\b")
@@ -30,16 +36,20 @@ FLOATS = re.compile(r"(?<![\w.])(?:half|bfloat|float|double)\b|\.(?:b?f16|f32|f6
 DIVISIONS = re.compile(r"\b(?:div|rem)\.\S+|\b[su](?:div|rem)\b[^,]+, %\w+")
 
 
+def kernels_of(source: str) -> int:
+    return source.count("\nKERNEL ")
+
+
 def found(text: str) -> set[str]:
     """Return every type of floating point and every division in PTX or LLVM's text."""
     return {*FLOATS.findall(text), *DIVISIONS.findall(text)}
 
 
-@features
+@sources
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_ptx_has_no_floating_point_and_no_division(feature: Feature, architecture: str) -> None:
-    text = compiled(feature.kernel_source(), architecture)
-    assert len(kernels(text)) > 1
+def test_ptx_has_no_floating_point_and_no_division(source: str, architecture: str) -> None:
+    text = compiled(source, architecture)
+    assert len(kernels(text)) == kernels_of(source) > 0
     assert found(text) == set()
 
 
@@ -125,11 +135,11 @@ def dumped(source: str) -> str:
     return text
 
 
-@features
+@sources
 @pytest.mark.usefixtures("oclgrind")
-def test_llvm_has_no_floating_point_and_no_division(feature: Feature) -> None:
-    text = dumped(feature.kernel_source())
-    assert text.count("define dso_local spir_kernel") == feature.kernel_source().count("\nKERNEL ")
+def test_llvm_has_no_floating_point_and_no_division(source: str) -> None:
+    text = dumped(source)
+    assert text.count("define dso_local spir_kernel") == kernels_of(source)
     assert found(text) == set()
 
 

@@ -108,7 +108,7 @@ def test_what_is_no_report_is_refused(gate: Gate) -> None:
     for arguments in (("merge", "."), ("report", "."), ("rerun", "."), ("run", "--resume", ".")):
         ended = gate(*arguments)
         assert (ended.code, ended.out) == (2, "")
-        assert "report.json: it is no report of schema_version 3" in ended.err
+        assert "report.json: it is no report of schema_version 4" in ended.err
 
 
 @pytest.mark.parametrize("name", ["PARITY_GATE_SHARD", "CI_NODE_TOTAL"])

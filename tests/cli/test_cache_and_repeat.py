@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import quick_gate
+from forging import Forger
 from planting import Planted
 from program import Gate, Outcome
 
@@ -30,7 +31,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI")
 
 
-class Interrupted(Cpu):
+class Interrupted(Forger):
     """Somebody presses Ctrl-C while it computes the 13th cell."""
 
     cells = 0
@@ -127,9 +128,7 @@ def test_a_resumed_run_takes_what_others_have_kept(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def open_interrupted(name: str) -> Backend:
-        backend = Interrupted() if name != "cpu" else Cpu()
-        backend.name = name
-        return backend
+        return Interrupted(name) if name != "cpu" else Cpu()
 
     with monkeypatch.context() as patch:
         patch.setattr(workers, "open_worker", open_interrupted)

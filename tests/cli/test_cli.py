@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forging import Forging
 from program import Outcome, started
 
 from backends import base, registry
@@ -67,18 +68,16 @@ class FakeFeature:
 
 
 @dataclass
-class FakeBackend:
+class FakeBackend(Forging):
     name: str
     error: BaseException | None
     value: float
 
-    def facts(self) -> Mapping[str, str]:
-        return {"device": f"device of {self.name}"}
-
     def compute(
         self, feature: base.Feature, arithmetic: base.Arithmetic, options: base.Options, clip: Clip
     ) -> Scores:
-        del feature, arithmetic, options, clip
+        del feature, arithmetic, options
+        self.seen(clip).read(0, clip.frames)
         if self.error:
             raise self.error
         return scores(self.value)
@@ -420,7 +419,7 @@ def test_doctor_says_what_is_here_and_why_the_rest_is_not(desk: Desk) -> None:
     desk.open_errors["cuda"] = Unavailable("no GPU")
     outcome = desk("doctor")
     assert outcome.code == 0
-    assert "opencl:pocl: here\n  device: device of opencl:pocl\n" in outcome.out
+    assert "opencl:oclgrind: here\n  platform: Oclgrind forged\n  device: forged\n" in outcome.out
     assert "cuda: not here: no GPU\n" in outcome.out
     assert "feature fake\n  compiler: cc 1\n" in outcome.out
     assert "processor: " in outcome.out

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from forging import Forger
 from planting import Planted
 from program import Outcome, started
 
 from backends.base import Unavailable
-from backends.cpu import Cpu
 from gate import workers
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Desk:
             message = f"no {name} here"
             raise Unavailable(message)
         scores = one_step_off if name in self.faulty else None
-        return Planted(Cpu(), "one step", scores=scores, name=name)
+        return Planted(Forger(name), "one step", scores=scores, name=name)
 
     def __call__(self, *arguments: str) -> Outcome:
         return started(self.capsys, *arguments)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from backends.evidence import Proof
 from gate.model import (
     UNFINISHED,
     Cell,
@@ -74,6 +75,8 @@ STEADY = (
     Control("reference", "in dirty memory", 84, 0),
 )
 MOVED = (STEADY[0], Control("reference", "on one thread", 84, 3), STEADY[2])
+PROOF = Proof("NVIDIA H200, 0a1b", frames=12, launches=33, nanoseconds=1_500_000)
+PROGRAM = Proof("3.0.0, sha256 ab", frames=12, launches=0, nanoseconds=0)
 MISSING = "opencl:nvidia: no platform 'NVIDIA CUDA' on this machine"
 
 
@@ -91,6 +94,7 @@ def passed() -> Result:
         comparison=Comparison(84, 3, 7, 0, ()),
         reference_seconds=0.5,
         seconds=1.25,
+        proof=PROOF,
     )
 
 
@@ -135,7 +139,8 @@ def moved() -> Result:
 @pytest.fixture
 def known() -> Result:
     comparison = Comparison(84, 0, 0, 2, MISMATCHES[:2])
-    return Result(_cell("noise_32x32_420p8", "libvmaf"), Status.KNOWN, KNOWN, comparison=comparison)
+    cell = _cell("noise_32x32_420p8", "libvmaf")
+    return Result(cell, Status.KNOWN, KNOWN, comparison=comparison, proof=PROGRAM)
 
 
 @pytest.fixture

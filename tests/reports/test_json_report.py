@@ -33,7 +33,7 @@ def _without_times(value: object) -> object:
 
 def test_document_holds_verdict_and_counts(run: Run) -> None:
     document = _document(run)
-    assert document["schema_version"] == 3
+    assert document["schema_version"] == 4
     assert document["verdict"] == run.verdict
     assert document["exit_code"] == 1
     assert document["counts"] == {

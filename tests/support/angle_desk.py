@@ -91,6 +91,12 @@ class FakeDevice:
         assert isinstance(buffer, Buffers)
         return buffer.array[: shape[0]].astype(dtype)
 
+    def spans(self, launches: Sequence[object]) -> list[tuple[int, int]]:
+        raise NotImplementedError
+
+    def facts(self) -> dict[str, str]:
+        raise NotImplementedError
+
 
 @dataclass
 class Desk:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import numpy as np
+from forging import Forger
 
 from backends.base import Failed, Scores, Unavailable
 from backends.cpu import Cpu
@@ -135,10 +136,8 @@ class Planted:
             raise OSError(message)
 
 
-class Fragile(Cpu):
+class Fragile(Forger):
     """The reference under a candidate's name, with the fault that PLANTED names."""
-
-    name = "opencl:pocl"
 
     def compute(
         self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
@@ -148,15 +147,14 @@ class Fragile(Cpu):
         return super().compute(feature, arithmetic, options, clip)
 
 
-class Flipping(Cpu):
+class Flipping(Forger):
     """The reference under a candidate's name, which flips a bit in 7.7 % of its runs.
 
     A worker repeats its runs in the same order, so that a test sees the same each time.
     """
 
-    name = "opencl:pocl"
-
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self._drawn = random.Random(3)  # noqa: S311 - no secret
 
     def compute(
@@ -171,8 +169,8 @@ class Flipping(Cpu):
 def open_planted(name: str) -> Backend:
     if name == "cpu":
         return Cpu()
-    if name == Fragile.name:
-        return Flipping() if os.environ["PLANTED"] == "flipping" else Fragile()
+    if name == "opencl:pocl":
+        return Flipping(name) if os.environ["PLANTED"] == "flipping" else Fragile(name)
     if name == "absent":
         message = "no such device"
         raise Unavailable(message)

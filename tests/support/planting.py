@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from backends.base import CONCLUSIONS
 from backends.cpu import Cpu
+from backends.evidence import Evidence, Nonce, Proving
 from gate import matrix, plan, runner
 
 if TYPE_CHECKING:
@@ -34,13 +35,21 @@ class Planted:
     name: str = CANDIDATE
 
     def facts(self) -> Mapping[str, str]:
-        return {"planted": self.cause}
+        return {**self.inner.facts(), "planted": self.cause}
 
     def compute(
         self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
     ) -> Scores:
         computed = self.inner.compute(self.faulty(feature), arithmetic, options, clip)
         return computed if self.scores is None else self.scores(computed)
+
+    def challenge(self, nonce: Nonce) -> None:
+        assert isinstance(self.inner, Proving)
+        self.inner.challenge(nonce)
+
+    def evidence(self) -> Evidence:
+        assert isinstance(self.inner, Proving)
+        return self.inner.evidence()
 
     def faulty(self, feature: Feature) -> Feature:
         """Return the feature with this fault in its kernels, under a name of its own."""

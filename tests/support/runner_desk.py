@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from stills import noise
 
 from backends import base
 from backends.base import Clip, Scores
@@ -53,7 +54,8 @@ class FakeBackend:
         self, feature: base.Feature, arithmetic: base.Arithmetic, options: base.Options, clip: Clip
     ) -> Scores:
         assert (feature.name, arithmetic.dialect) == ("fake", "plain")
-        self.computed.append((clip.name, options))  # type: ignore[attr-defined]
+        clip.read(0, clip.frames)
+        self.computed.append((clip.clip.name, options))  # type: ignore[attr-defined]
         self.told(f"compute {self.name}")
         return self.work(clip)
 
@@ -92,7 +94,17 @@ class Desk(runner.Progress):
     def open_fixture(self, name: str, spec: object, root: Path) -> Iterator[SimpleNamespace]:
         assert (spec, root) == (f"spec of {name}", Path("folder"))
         self.told(f"fixture {name}")
-        yield SimpleNamespace(name=name, sha256={"ref": f"{name}-r", "dist": f"{name}-d"})
+        still = noise(17, 17, FRAMES)
+        hashes = {"ref": f"{name}-r", "dist": f"{name}-d"}
+        yield SimpleNamespace(
+            name=name,
+            sha256=hashes,
+            width=17,
+            height=17,
+            bit_depth=8,
+            frames=FRAMES,
+            read=still.read,
+        )
         self.told(f"exit {name}")
 
     def notes(self, _: base.Arithmetic) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forging import Forger
 from planting import CANDIDATE, run_cells
 
 from backends.base import Arithmetic, Backend, Clip, Feature, Options, Scores, Unavailable
@@ -20,23 +21,22 @@ from gate.model import Run, Status
 SEED, CELLS = 1, 60
 
 
-@dataclass
-class Faulty:
+class Faulty(Forger):
     """The reference with a fault: where `wrong` says so, one score is one step off."""
 
-    wrong: Callable[[Clip, Options], bool]
-    name: str = CANDIDATE
-    facts_read: int = 0
-    closed: int = 0
+    def __init__(self, wrong: Callable[[Clip, Options], bool]) -> None:
+        super().__init__(CANDIDATE)
+        self.wrong = wrong
+        self.facts_read = self.closed = 0
 
     def facts(self) -> Mapping[str, str]:
         self.facts_read += 1
-        return {}
+        return super().facts()
 
     def compute(
         self, feature: Feature, arithmetic: Arithmetic, options: Options, clip: Clip
     ) -> Scores:
-        scores = Cpu().compute(feature, arithmetic, options, clip)
+        scores = super().compute(feature, arithmetic, options, clip)
         if self.wrong(clip, options):
             scores.values[-1, 0] = np.nextafter(scores.values[-1, 0], 9)
         return scores

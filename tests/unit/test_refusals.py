@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from runner_desk import Desk, grid, make_cell, scores
+from runner_desk import Desk, FakeBackend, grid, make_cell, scores
 
 from backends import registry
 from backends.base import Arithmetic, CompilationFailed, NoResult, Refused, Scores
 from gate import fuzz, runner
 from gate.model import BOTH_REFUSE, ExitCode, Run, Status
+from gate.opening import Reported, Trouble
 
 SENTENCE = "frame 0 one is nan; the conclusion vmafx refuses that"
 FEATURE = registry.features()["float_adm"]
@@ -67,6 +68,27 @@ def test_a_candidate_that_gives_scores_where_the_reference_refuses_is_an_error(d
     assert result.status is Status.ERROR
     assert result.reason == f"reference cpu: {SENTENCE}; the candidate gives scores"
     assert run.exit_code is ExitCode.ERROR
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (no_result(), "no evidence that cuda ran: nothing was launched on a device"),
+        (
+            Reported(Trouble(Status.ERROR, SENTENCE, refused=scores())),
+            "no evidence that cuda ran: its scores came alone",
+        ),
+    ],
+    ids=["here", "in another process"],
+)
+def test_scores_that_are_refused_need_evidence_too(
+    error: Exception, sentence: str, desk: Desk
+) -> None:
+    desk.backends["cuda"] = FakeBackend("cuda", desk.told)
+    desk.errors["compute cuda"] = error
+    (result,) = desk.run(make_cell("cuda")).results
+    assert result.status is Status.ERROR
+    assert result.reason == f"reference cpu: {SENTENCE}; the candidate: {sentence}"
 
 
 @pytest.mark.parametrize(
