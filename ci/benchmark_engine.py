@@ -54,7 +54,8 @@ class Empty:
     def __init__(self, name: str) -> None:
         """Take the name of the backend that it stands for."""
         self.name = name
-        self._nonce, self._sum = NO_NONCE, 0
+        self._nonce = NO_NONCE
+        self._sums: dict[int, int] = {}  # of the one fixture's pictures, by a run's number
 
     def facts(self) -> dict[str, str]:
         """Say what it is."""
@@ -69,13 +70,15 @@ class Empty:
         if self.name == "cpu":
             return Evidence()
         launches = [Launch(WITNESS, 1, 2), *[Launch("fold", 2, 3)] * LAUNCHES]
-        witnesses = (witness(self._sum, self._nonce),)
+        witnesses = (witness(self._sums[self._nonce.run], self._nonce),)
         return Evidence((), self.facts(), tuple(launches), witnesses)
 
     def compute(self, feature, arithmetic, options, clip) -> Scores:  # type: ignore[no-untyped-def]  # noqa: ANN001
         """Return zeros."""
         del arithmetic
-        self._sum = mixed_sum(np.concatenate(clip.read(0, clip.frames)), self._nonce.run)
+        pictures = clip.read(0, clip.frames)
+        if self._nonce.run not in self._sums:  # a device takes no time of the processor's for it
+            self._sums[self._nonce.run] = mixed_sum(np.concatenate(pictures), self._nonce.run)
         names = feature.outputs(options)
         shape = clip.frames, len(names)
         return Scores(names, np.zeros(shape), np.zeros(shape, np.bool_))

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
-from backends.base import Failed, NoResult
+from backends.base import Failed, NoResult, Scores
 from backends.evidence import NO_NONCE, Evidence, Nonce, Proving, Read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from backends.base import Arithmetic, Backend, Clip, Feature, Options, Scores
+    from backends.base import Arithmetic, Backend, Clip, Feature, Options
 
 M_PERTURB = -6  # Source: mallopt(3)
 ALLOCATED = 0x80  # fills memory with its complement, 7F: large as a float and as an integer
@@ -83,8 +83,8 @@ class Ask:
 def answer(backend: Backend, ask: Ask) -> Scores:
     """Let a backend of this process compute; return scores, or refuse them, with evidence."""
     clip = Read(ask.clip)
-    if isinstance(backend, Proving):
-        backend.challenge(ask.nonce)
+    if _proves(type(backend)):
+        cast("Proving", backend).challenge(ask.nonce)
     with WAYS[ask.way]():
         try:
             scores = backend.compute(ask.feature, ask.arithmetic, ask.options, clip)
@@ -95,8 +95,14 @@ def answer(backend: Backend, ask: Ask) -> Scores:
 
 
 def _with_evidence(backend: Backend, clip: Read, scores: Scores) -> Scores:
-    told = backend.evidence() if isinstance(backend, Proving) else Evidence()
-    return replace(scores, evidence=replace(told, reads=tuple(clip.reads)))
+    told = cast("Proving", backend).evidence() if _proves(type(backend)) else Evidence()
+    evidence = replace(told, reads=tuple(clip.reads))
+    return Scores(scores.names, scores.values, scores.unset, evidence)
+
+
+@functools.cache  # the answer takes longer than a small cell
+def _proves(kind: type) -> bool:
+    return issubclass(kind, Proving)
 
 
 class Pending(Protocol):
@@ -157,7 +163,7 @@ class Known:
 
 def beginning(backend: Backend) -> Callable[[Ask], Pending]:
     """Return how to ask a backend, which computes at once if it can."""
-    return backend.begin if isinstance(backend, Ahead) else partial(Here, backend)
+    return backend.begin if isinstance(backend, Ahead) else functools.partial(Here, backend)
 
 
 def forget(backend: Backend) -> None:

@@ -140,12 +140,12 @@ def sample(cells: Iterable[Cell]) -> tuple[str, ...]:
     return tuple(name for name in drawn if name in lowest or name in first.values())
 
 
-def kinds(runs: Iterable[Scores]) -> list[list[Scores]]:
+def kinds(runs: Iterable[Scores]) -> list[Sequence[Scores]]:
     """Return the results of a candidate, those with the same bits together."""
     found: dict[bytes, list[Scores]] = {}
     for scores in runs:
         found.setdefault(compare.fingerprint(scores), []).append(scores)
-    return list(found.values())
+    return [*found.values()]
 
 
 def stability(found: Sequence[Sequence[Scores]]) -> Stability:

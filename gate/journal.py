@@ -46,10 +46,10 @@ class Journal:
         self._syncs = Thread(target=self._sync, daemon=True)
         self._syncs.start()
 
-    def append(self, entry: dict[str, Any]) -> None:
-        """Write a line; where there is no room it waits for the next one."""
-        line = _encoded({"run": self._run, **entry})
-        self._waiting += line.encode() + b"\n"
+    def append(self, *entries: dict[str, Any]) -> None:
+        """Write a line each, all at once; where there is no room they wait for the next ones."""
+        for entry in entries:
+            self._waiting += _encoded({"run": self._run, **entry}).encode() + b"\n"
         try:
             if self.problem:  # half a line would spoil the one behind it
                 os.ftruncate(self._file, self._size)

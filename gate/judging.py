@@ -63,10 +63,11 @@ class Judge:
         candidates: Sequence[Scores],
         refusal: str,
     ) -> Result | Trouble:
-        compare.require_structure("reference", reference, cell.frames, cell.outputs)
-        for candidate in candidates:
-            compare.require_structure("candidate", candidate, cell.frames, cell.outputs)
-        found = kinds(candidates)
+        found = [candidates]
+        if len(candidates) > 1:
+            for candidate in candidates:
+                compare.require_structure("candidate", candidate, cell.frames, cell.outputs)
+            found = kinds(candidates)
         comparisons = [_comparison(cell, reference, kind[0]) for kind in found]
         result = deviations.judged(cell, comparisons[0], self.today)
         if len(candidates) > 1:

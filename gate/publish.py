@@ -148,6 +148,7 @@ class Publisher(Progress):
         """
         self._out, self._shown = out, shown
         self._state: Callable[[], Run] = lambda: run
+        self._computed: list[dict[str, object]] = []  # what no cell is done by yet
         self._over = Event()
         with interrupts.held():  # who interrupts from now on finds reports
             problems = write(out, run, REPORTS)
@@ -175,8 +176,8 @@ class Publisher(Progress):
         self._journal.append({"environment": {section: dict(facts)}})
 
     def computed(self, scores: ReferenceScores) -> None:
-        """Note a reference's scores."""
-        self._journal.append({"reference": json_report.reference_entry(scores)})
+        """Note a reference's scores, with the first cell that is done by them."""
+        self._computed.append({"reference": json_report.reference_entry(scores)})
 
     def starts(self, cell: Cell) -> None:
         """Show the cell."""
@@ -184,7 +185,8 @@ class Publisher(Progress):
 
     def done(self, result: Result) -> None:
         """Note a result."""
-        self._journal.append({"cell": json_report.result_entry(result)})
+        self._journal.append(*self._computed, {"cell": json_report.result_entry(result)})
+        self._computed.clear()
         self._shown.done(result)
 
     def amended(self, result: Result) -> None:

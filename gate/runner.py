@@ -339,7 +339,7 @@ class _Session:
         reference = Known(known) if known else self._backends.begin(cells[0].reference, ask)
         candidates = [
             [
-                self._backends.begin(cell.candidate, replace(ask, timeout=cell.timeout))
+                self._backends.begin(cell.candidate, _patient(ask, cell))
                 for _ in range(self._run.repeat)
             ]
             for cell in cells
@@ -424,6 +424,11 @@ class _Session:
     def _finish(self, result: Result) -> None:
         self._results[result.cell.id] = result
         self._progress.done(result)
+
+
+def _patient(ask: Ask, cell: Cell) -> Ask:
+    """Return what a cell asks, which takes no longer than it may."""
+    return ask if ask.timeout == cell.timeout else replace(ask, timeout=cell.timeout)
 
 
 def _of_reference(trouble: Trouble, cell: Cell) -> Trouble:

@@ -1,8 +1,7 @@
 """The process of one backend: opens it, then computes what its gate asks for, cell after cell.
 
-A message is a line of JSON, followed by the arrays that it announces. While it computes, the worker
-asks for the frames that it needs; the fixture itself stays with the gate, which meanwhile may have
-asked for more cells.
+While it computes, the worker asks for the frames that it needs; the fixture itself stays with the
+gate, which meanwhile may have asked for more cells.
 """
 
 from __future__ import annotations
@@ -10,15 +9,14 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import functools
-import json
-import math
 import os
 import signal
+import socket
 import sys
 from collections import deque
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing.connection import Connection
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -29,69 +27,42 @@ from backends.base import Arithmetic, Scores, Unavailable
 from backends.evidence import Nonce
 from backends.reciprocal import RcpTable
 from gate.asking import Ask, answer
+from gate.channel import Channel
 from gate.opening import Trouble, attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from backends.base import Backend, Luma
+    from gate.channel import Arrays
     from gate.opening import OpenBackend
 
-    Arrays = Sequence[NDArray[Any]]
-    Message = tuple[dict[str, Any], list[NDArray[Any]]]
-
-ALIGNED = 64  # bytes, so that arrays begin where their elements may
 KEPT = 32 << 20  # bytes of each side of a clip
 PR_SET_PDEATHSIG = 1  # Source: prctl(2)
-
-
-def send(connection: Connection, message: dict[str, Any], arrays: Arrays = ()) -> None:
-    """Send a message and its arrays in one piece, for each piece may wait for a processor."""
-    kinds = [(array.dtype.str, array.shape) for array in arrays]
-    text = json.dumps({**message, "arrays": kinds}).encode()
-    text += b" " * (-(len(text) + 1) % ALIGNED) + b"\n"
-    connection.send_bytes(b"".join([text, *(array.tobytes() for array in arrays)]))
-
-
-def receive(connection: Connection) -> Message:
-    """Wait for a message and its arrays, which must not be written to.
-
-    Raises:
-        EOFError: the other side is gone.
-    """
-    piece = connection.recv_bytes()
-    end = piece.index(b"\n") + 1
-    message: dict[str, Any] = json.loads(piece[:end])
-    arrays = []
-    for dtype, shape in message.pop("arrays"):
-        array = np.frombuffer(piece, dtype, math.prod(shape), end).reshape(shape)
-        end += array.nbytes
-        arrays.append(array)
-    return message, arrays
 
 
 class _Gate:
     """The other end of the connection, and the cells that it wants."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
         self._asked: deque[dict[str, Any]] = deque()
 
     def tell(self, message: dict[str, Any], arrays: Arrays = ()) -> None:
-        send(self._connection, message, arrays)
+        self._channel.send(message, arrays)
 
     def next(self) -> dict[str, Any] | None:
         """Return the cell that the gate wants first; None when it has no more."""
         if not self._asked:
-            self._take(*receive(self._connection))
+            self._take(*self._channel.receive())
         return self._asked.popleft() if self._asked else None
 
     def frames(self, first: int, count: int) -> tuple[Luma, Luma]:
         """Ask for frames; more cells may be asked for before they come."""
         self.tell({"read": [first, count]})
-        while "frames" not in (message := receive(self._connection))[0]:
+        while "frames" not in (message := self._channel.receive())[0]:
             self._take(*message)
         _, (ref, dist) = message
         return ref, dist
@@ -123,9 +94,9 @@ class _Clip:
         return ref, dist
 
 
-def serve(connection: Connection, name: str, open_backend: OpenBackend) -> None:
+def serve(channel: Channel, name: str, open_backend: OpenBackend) -> None:
     """Open a backend and compute until the gate has no more cells."""
-    gate = _Gate(connection)
+    gate = _Gate(channel)
     opened = attempt(partial(_opened, open_backend, name))
     if isinstance(opened, Trouble):
         _report(gate, opened)
@@ -214,10 +185,10 @@ def main(open_backend: OpenBackend = registry.open_backend) -> None:
     os.set_inheritable(int(descriptor), False)  # noqa: FBT003 - os takes no keyword
     die_with(int(parent))
     faulthandler.enable()
-    with Connection(int(descriptor)) as connection:
+    with closing(Channel(socket.socket(fileno=int(descriptor)))) as channel:
         try:
-            serve(connection, name, open_backend)
-        except (BrokenPipeError, EOFError):
+            serve(channel, name, open_backend)
+        except (ConnectionError, EOFError):
             sys.exit("the gate is gone")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import socket
 import struct
@@ -12,17 +11,16 @@ import sys
 from collections import deque
 from contextlib import suppress
 from itertools import islice
-from multiprocessing.connection import Pipe
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from backends.base import Scores, Unavailable
 from backends.evidence import Evidence
 from gate.asking import Ask
+from gate.channel import Channel
 from gate.model import Status
 from gate.opening import Reported, Trouble
 from gate.scratch import Scratch, sweep
-from gate.worker import receive, send
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,9 +29,7 @@ if TYPE_CHECKING:
 
     from backends.base import Arithmetic, Clip, Feature, Options
     from gate.asking import Pending
-
-    Arrays = Sequence[NDArray[Any]]
-    Answer = tuple[dict[str, Any], list[NDArray[Any]]]
+    from gate.channel import Arrays, Message
 
 PROGRAM = ("-m", "gate.worker")
 OPENING = 300.0  # seconds to open a backend: to start, compile a probe and run it
@@ -271,10 +267,9 @@ class _Process:
         sweep()
         self._folder = Scratch()
         self._printed = self._folder.path / "printed"  # what it prints of the present cell
-        self._connection, theirs = Pipe()
-        _limit(self._connection.fileno())
-        self._news = select.poll()
-        self._news.register(self._connection.fileno(), select.POLLIN)
+        ours, theirs = socket.socketpair()
+        _limit(ours)
+        self._channel = Channel(ours)
         # The worker imports what the gate does, wherever it runs.
         paths = os.pathsep.join(path for path in sys.path if path)
         environment = {**os.environ, "TMPDIR": str(self._folder.path), "PYTHONPATH": paths}
@@ -297,7 +292,7 @@ class _Process:
                     start_new_session=True,  # the gate alone takes a terminal's signals
                 )
         except BaseException:
-            self._connection.close()
+            self._channel.close()
             self._folder.cleanup()
             raise
 
@@ -308,11 +303,11 @@ class _Process:
             Reported: the process is gone.
         """
         try:
-            send(self._connection, message, arrays)
+            self._channel.send(message, arrays)
         except OSError:
             raise Reported(self._ended()) from None
 
-    def wait(self, doing: str, seconds: float, clip: Clip | None = None) -> Answer:
+    def wait(self, doing: str, seconds: float, clip: Clip | None = None) -> Message:
         """Return the next answer; meanwhile the worker may read frames of `clip`.
 
         Raises:
@@ -321,9 +316,9 @@ class _Process:
         until = monotonic() + seconds
         while True:
             try:
-                if not self._news.poll(max(0, 1e3 * (until - monotonic()))):
+                if not self._channel.ready(until - monotonic()):
                     break
-                answer, arrays = receive(self._connection)
+                answer, arrays = self._channel.receive()
             except (EOFError, OSError):
                 raise Reported(self._ended()) from None
             if clip is None or "read" not in answer:
@@ -353,7 +348,7 @@ class _Process:
             os.killpg(self._process.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):  # a driver may hold it beyond a SIGKILL
             self._process.wait(CLOSING)
-        self._connection.close()
+        self._channel.close()
         self._folder.cleanup()
 
     def _ended(self) -> Trouble:
@@ -376,12 +371,11 @@ class _Process:
             return printed.read().decode("utf-8", "replace")
 
 
-def _limit(descriptor: int) -> None:
+def _limit(connection: socket.socket) -> None:
     """Let no message that a process stopped in the middle of block the gate for ever."""
     seconds = struct.pack("ll", round(CLOSING), 0)
-    with socket.socket(fileno=os.dup(descriptor)) as duplicate:
-        duplicate.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, seconds)
-        duplicate.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, seconds)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
 
 
 def _name_of(number: int) -> str:

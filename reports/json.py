@@ -14,7 +14,8 @@ from reports.wording import unset_scores
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gate.model import Comparison, Mismatch, Result, Run
+    from backends.evidence import Proof
+    from gate.model import Comparison, Control, Mismatch, Result, Run, Stability
 
 SCHEMA_VERSION = 4
 
@@ -90,10 +91,15 @@ def result_entry(result: Result) -> dict[str, object]:
         "comparison": _comparison(result.comparison),
         "reference_seconds": result.reference_seconds,
         "seconds": result.seconds,
-        "controls": [asdict(control) for control in result.controls],
-        "stability": None if result.stability is None else asdict(result.stability),
-        "proof": None if result.proof is None else asdict(result.proof),
+        "controls": [_flat(control) for control in result.controls],
+        "stability": _flat(result.stability),
+        "proof": _flat(result.proof),
     }
+
+
+def _flat(of: Control | Stability | Proof | None) -> dict[str, object] | None:
+    """Return the fields of what has plain values only; `asdict` would copy each of them."""
+    return None if of is None else {name: getattr(of, name) for name in of.__dataclass_fields__}
 
 
 def _cell(cell: Cell) -> dict[str, object]:
