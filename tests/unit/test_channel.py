@@ -42,13 +42,18 @@ def test_messages_that_come_together_are_read_one_by_one(ends: Ends) -> None:
 def test_a_message_of_any_size_is_followed_by_the_next(ends: Ends, size: int) -> None:
     left, right = ends
     sent = np.random.default_rng(size).integers(0, 256, size, np.uint8)
-    talk = threading.Thread(target=lambda: [left.send({"n": n}, [sent, sent]) for n in range(3)])
-    talk.start()
+
+    def talk() -> None:
+        for number in range(3):
+            left.send({"n": number}, [sent, sent])
+
+    thread = threading.Thread(target=talk)
+    thread.start()
     for number in range(3):
         message, arrays = right.receive()
         assert message == {"n": number}
         assert [array.tobytes() for array in arrays] == [sent.tobytes()] * 2
-    talk.join()
+    thread.join()
     assert not right.ready(0)
 
 
