@@ -256,6 +256,15 @@ def test_a_drawn_run_that_is_green_has_nothing_to_repeat(desk: Desk) -> None:
     assert (again.code, desk.run("out/rerun").planned) == (0, 6)
 
 
+def test_a_drawn_cell_that_both_sides_refuse_is_skipped_each_time(desk: Desk) -> None:
+    refused = ("--cells", "122", "--seed", "1", "--cell", "*/f012[01]_*")
+    first = desk(*FUZZ, *refused)
+    again = desk("rerun", "out")
+    assert (first.code, again.code) == (0, 0)
+    for out in ("out", "out/rerun"):
+        assert [r.status for r in desk.run(out).results] == [Status.PASS, Status.SKIP]
+
+
 @pytest.mark.usefixtures("_hardly_simplified")
 def test_a_red_drawn_cell_whose_candidate_has_gone_is_not_green(desk: Desk) -> None:
     desk.faulty = {"opencl:pocl"}
