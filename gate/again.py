@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple, NoReturn, TypeVar
 import typer
 
 from backends import reciprocal
-from gate import journal, merge, record, rerun, runner
+from gate import angle, journal, merge, record, rerun, runner
 from gate.arguments import (
     MOST_REPEATS,
     CacheOption,
@@ -27,11 +27,14 @@ from gate.arguments import (
     run_command,
 )
 from gate.cache import ReferenceCache
-from gate.model import ExitCode, Run, counted
+from gate.fuzz import REPRODUCERS, Drawing
+from gate.matrixless import Part, finish_angle, finish_drawn
+from gate.model import Cell, ExitCode, Run, counted
 from gate.publish import FILES, claim, finish, prepare, publish
 from gate.record import Unreadable
 from gate.rerun import NotRepeatable, Reported
 from gate.terminal import one_interrupt, say, stop
+from reports.wording import FOUND, printable
 
 DirArgument = Annotated[Path, typer.Argument(metavar="DIR", help="folder of the run's reports")]
 ShardsArgument = Annotated[
@@ -51,7 +54,9 @@ FileOption = Annotated[
     ),
 ]
 T = TypeVar("T")
-HERE = ("*.yaml", "matrices/*.yaml")  # where a report's matrix is looked for
+HERE = tuple(
+    str(Path(folder, "*.yaml")) for folder in FOUND
+)  # where a report's matrix is looked for
 
 
 def render_report(out: DirArgument) -> None:
@@ -88,42 +93,106 @@ def rerun_cells(  # noqa: PLR0913 - one option each
     cache: CacheOption = None,
     out: OutOption = Path("out/rerun"),
 ) -> None:
-    """Run cells of REPORT again, as its run did; the result is marked as a part of the whole."""
+    """Run cells of REPORT again, as its run did; the result is marked as a part of the whole.
+
+    REPORT is of `run`, `fuzz` or `angle`. What `fuzz` and `angle` have no option for is refused.
+    """
     with one_interrupt() as ignore_interrupts:
         required = tuple(require or ())
         require_known("--require", required)
         read = _read(partial(_reported, report))
-        path = matrix or matrix_here(read.matrix, report)
-        named = rcp_table or _shipped(read.rcp_table)
-        table, times = replayed(named), repeat or _repeats(read.repeat)
-        declared, cells, _ = load_matrix(path, None)
+        given = {"matrix": matrix, "rcp-table": rcp_table, "repeat": repeat, "cache": cache}
+        if "seed" in read.matrix:
+            _require_none(given, "fuzz")
+            origin = _of_drawing(read, report)
+        elif "full" in read.matrix:
+            _require_none(given, "angle")
+            origin = _of_corpora(read, report)
+        else:
+            path = matrix or matrix_here(read.matrix.get("sha256", ""), report)
+            origin = _of_file(read, path, rcp_table, repeat, wanted=cache)
         try:
-            chosen = rerun.selected(read.cells, cells, failed=failed, globs=tuple(cell or ()))
+            chosen = rerun.selected(
+                read.cells, origin.cells, failed=failed, globs=tuple(cell or ())
+            )
         except NotRepeatable as error:
             stop(error.exit_code, f"{report}: {error}")
         if dry_run:
             say("\n".join(one.id for one in chosen))
-            say(f"{counted(len(chosen), 'cell')} of {path}", err=True)
+            say(printable(f"{counted(len(chosen), 'cell')} of {origin.title}"), err=True)
             raise typer.Exit
-        prepare(out, *FILES)
+        prepare(out, *origin.files)
         # Who was red must run again; that it is gone would make it green.
         red = {one.id for one in read.cells if one.red}
         needed = [
             one.candidate for one in chosen if one.id in red or one.candidate in read.required
         ]
+        needs = tuple(dict.fromkeys((*required, *needed)))
+        part = Part(chosen, tuple(cell or ()), needs, rerun_of=read.id)
+        raise typer.Exit(origin.finish(part, out, ignore_interrupts))
+
+
+class _Origin(NamedTuple):
+    """Where the cells of a report come from.
+
+    Attributes:
+        title: what has them.
+        cells: all that it has.
+        finish: runs a part of them and publishes it.
+        files: what that may write.
+    """
+
+    title: str
+    cells: tuple[Cell, ...]
+    finish: Callable[[Part, Path, Callable[[], None]], ExitCode]
+    files: tuple[str, ...] = FILES
+
+
+def _of_drawing(read: _Report, report: Path) -> _Origin:
+    try:
+        drawing = Drawing.told(read.matrix)
+    except ValueError as error:
+        stop(ExitCode.USAGE, f"{report}: {error}")
+    files = (*FILES, *REPRODUCERS)
+    title = str(drawing.matrix.path)
+    return _Origin(title, drawing.planned, partial(finish_drawn, drawing), files)
+
+
+def _of_corpora(read: _Report, report: Path) -> _Origin:
+    asked = angle.asked_again(str(report), read.matrix)
+    return _Origin(asked.title, asked.cells, partial(finish_angle, asked))
+
+
+def _of_file(
+    read: _Report, path: Path, rcp_table: str | None, repeat: int | None, *, wanted: bool | None
+) -> _Origin:
+    named = rcp_table or _shipped(read.rcp_table)
+    table, times = replayed(named), repeat or _repeats(read.repeat)
+    declared, cells, _ = load_matrix(path, None)
+
+    def finish_file(part: Part, out: Path, ignore_interrupts: Callable[[], None]) -> ExitCode:
         begun = runner.begun(
             declared,
-            chosen,
+            part.cells,
             planned=len(cells),
             command=run_command(path, out, named, times),
-            selection=tuple(cell or ()),
-            required=tuple(dict.fromkeys((*required, *needed))),
+            selection=part.selection,
+            required=part.required,
             rcp_table=named or "",
-            rerun_of=read.id,
+            rerun_of=part.rerun_of,
             repeat=times,
         )
-        kept = reference_cache(wanted=cache)
-        raise typer.Exit(finish(declared, begun, out, table, kept, ignore_interrupts))
+        kept = reference_cache(wanted=wanted)
+        return finish(declared, begun, out, table, kept, ignore_interrupts)
+
+    return _Origin(str(path), cells, finish_file)
+
+
+def _require_none(given: Mapping[str, object], command: str) -> None:
+    """End the program where an option is given that a command does not have."""
+    names = " and ".join(f"--{name}" for name, value in given.items() if value is not None)
+    if names:
+        stop(ExitCode.USAGE, f"{names}: the report is of `{command}`, which has no such option")
 
 
 def resume(
@@ -175,7 +244,7 @@ class _Report(NamedTuple):
     Attributes:
         id: of the run.
         cells: what it says of each cell.
-        matrix: sha256 of the matrix file; empty where it does not tell.
+        matrix: facts of the matrix, or of what takes its place: its sha256, what draws it again.
         rcp_table: the replayed table, as the run's command line named it.
         required: backends that had to be there.
         repeat: how often it computed each candidate.
@@ -183,7 +252,7 @@ class _Report(NamedTuple):
 
     id: str
     cells: list[Reported]
-    matrix: str = ""
+    matrix: Mapping[str, str]
     rcp_table: str = ""
     required: tuple[str, ...] = ()
     repeat: int = 1
@@ -207,8 +276,8 @@ def _reported(path: Path) -> _Report:
             message = f"{path}: {error}"
             raise Unreadable(message) from error
     run = record.load(path / record.NAME if path.is_dir() else path)
-    digest = run.environment.get("matrix", {}).get("sha256", "")
-    return _Report(run.id, rerun.of_run(run), digest, run.rcp_table, run.required, run.repeat)
+    facts = run.environment.get("matrix", {})
+    return _Report(run.id, rerun.of_run(run), facts, run.rcp_table, run.required, run.repeat)
 
 
 def _of_junit(document: bytes) -> _Report:
@@ -218,8 +287,9 @@ def _of_junit(document: bytes) -> _Report:
             message = f"the file does not tell its {name}; name the report.json beside it"
             raise ValueError(message)
     table = "" if facts["replayed table"] == "none" else facts["replayed table"]
-    digest, times = facts.get("matrix: sha256", ""), int(facts["runs of each candidate"])
-    return _Report(facts["run"], cells, digest, table, repeat=times)
+    of, times = "matrix: ", int(facts["runs of each candidate"])
+    matrix = {name.removeprefix(of): fact for name, fact in facts.items() if name.startswith(of)}
+    return _Report(facts["run"], cells, matrix, table, repeat=times)
 
 
 def matrix_here(digest: str, report: Path) -> Path:

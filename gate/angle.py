@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ from gate.model import Cell, ExitCode
 from gate.terminal import require_candidates, stop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from backends.base import Feature
     from backends.predicate import Corpus, Predicate
@@ -56,6 +57,8 @@ class Asked:
             all of them from the golden one.
         required: backends that must be there.
         arguments: those of the command line that a cell needs to be repeated.
+        facts: the same for a report, which a program that runs its cells again reads.
+        rerun_of: id of the run whose cells are repeated, if they are.
     """
 
     title: str
@@ -65,6 +68,8 @@ class Asked:
     cells: tuple[Cell, ...]
     required: tuple[str, ...]
     arguments: tuple[str, ...]
+    facts: Mapping[str, str]
+    rerun_of: str = ""
 
     def samples(self, cells: Iterable[Cell]) -> int:
         """Return the number of samples of the corpora of some cells."""
@@ -94,14 +99,28 @@ def found() -> tuple[Feature, Predicate]:
     return predicates[NAME]
 
 
-def asked(candidates: list[str] | None, required: list[str] | None, *, full: bool) -> Asked:
-    """Return what the options ask for; a name that names nothing ends the program."""
+def asked(
+    candidates: list[str] | None,
+    required: list[str] | None,
+    *,
+    full: bool,
+    told: str = "--candidate",
+) -> Asked:
+    """Return what the options ask for; a name that names nothing ends the program.
+
+    Args:
+        candidates: names; all that are known without one.
+        required: names among them.
+        full: whether the corpora are the full ones.
+        told: where the names of candidates come from.
+    """
     feature, predicate = found()
     wrong = tuple(f"{SPELLING}{spelling}" for spelling in predicate.wrong)
     devices = (n for n in registry.backend_names() if n not in (REFERENCE, LIBVMAF))
     allowed = (INT64, *devices, *wrong)
-    names = tuple(dict.fromkeys(candidates or (INT64, *DEVICES, *wrong)))
-    _require_known("--candidate", names, allowed)
+    default = (INT64, *DEVICES, *wrong)
+    names = tuple(dict.fromkeys(candidates or default))
+    _require_known(told, names, allowed)
     _require_known("--require", required or (), allowed)
     require_candidates(required or (), names)
     try:
@@ -111,8 +130,9 @@ def asked(candidates: list[str] | None, required: list[str] | None, *, full: boo
     cells = tuple(_cells(feature, predicate, corpora, names))
     for name in names:
         if name not in {cell.candidate for cell in cells}:
-            stop(ExitCode.USAGE, f"--candidate {name} has no cell: {NEAR_ONLY}")
+            stop(ExitCode.USAGE, f"{told} {name} has no cell: {NEAR_ONLY}")
     arguments = ["angle", *(["--full"] if full else [])]
+    spelled = repr((corpora, names))
     return Asked(
         title=" ".join(arguments),
         feature=feature,
@@ -120,8 +140,31 @@ def asked(candidates: list[str] | None, required: list[str] | None, *, full: boo
         corpora=corpora,
         cells=cells,
         required=tuple(required or ()),
-        arguments=(*arguments, *(f"--candidate={name}" for name in candidates or ())),
+        arguments=(
+            *arguments,
+            *(f"--candidate={name}" for name in (() if names == default else names)),
+        ),
+        facts={
+            "sha256": hashlib.sha256(spelled.encode()).hexdigest(),
+            "full": "yes" if full else "no",
+            "candidates": " ".join(names),
+        },
     )
+
+
+def asked_again(report: str, facts: Mapping[str, str]) -> Asked:
+    """Return what a report says that was asked for; if that has changed the program ends.
+
+    Args:
+        report: its name.
+        facts: of what takes a matrix's place in it, by name; they may come from anybody.
+    """
+    names, full = facts.get("candidates", "").split(), facts.get("full") == "yes"
+    again = asked(names, None, full=full, told=f"{report}: candidate")
+    if again.facts != {name: facts.get(name) for name in again.facts}:
+        sentence = f"the corpora of `{again.title}` are not the report's here"
+        stop(ExitCode.USAGE, f"{report}: {sentence}; repeat it with the version that made them")
+    return again
 
 
 def _require_known(option: str, names: Iterable[str], allowed: tuple[str, ...]) -> None:

@@ -334,6 +334,7 @@ def run(
         started=started.isoformat(timespec="seconds"),
         seconds=perf_counter() - began,
         interrupted=interrupted,
+        rerun_of=asked.rerun_of,
     )
 
 
@@ -343,6 +344,7 @@ def _environment(asked: Asked) -> dict[str, Facts]:
     return {
         "gate": environment.gate(),
         "host": environment.host(),
+        "matrix": asked.facts,
         f"feature {feature.name}": reference_facts(feature),
         "kernels": {predicate.name: kernel_sha256(predicate.kernel_source)},
     }

@@ -37,7 +37,9 @@ CellOption = Annotated[
 ]
 CountOption = Annotated[
     int,
-    typer.Option(min=1, max=100_000, metavar="N", help="how many cells to draw, before candidates"),
+    typer.Option(
+        min=1, max=fuzz.MOST_CELLS, metavar="N", help="how many cells to draw, before candidates"
+    ),
 ]
 SeedOption = Annotated[
     int | None,
@@ -163,11 +165,15 @@ def run_command(matrix: Path, out: Path, rcp_table: str | None = None, repeat: i
 
 def as_started(out: Path, *arguments: str) -> str:
     """Return how this program was started, with a folder of its own for the reports."""
+    return shlex.join([*program(), *arguments, "--out", str(out / "repeat")])
+
+
+def program() -> list[str]:
+    """Return the words that this program was started by."""
     started = Path(sys.argv[0])
-    program = "python -m gate" if started.name == "__main__.py" else sys.argv[0]
-    if shutil.which(started.name) == str(started):
-        program = started.name
-    return shlex.join([*program.split(), *arguments, "--out", str(out / "repeat")])
+    if started.name == "__main__.py":
+        return ["python", "-m", "gate"]
+    return [started.name if shutil.which(started.name) == str(started) else sys.argv[0]]
 
 
 def load_matrix(

@@ -17,7 +17,6 @@ from backends.base import Unavailable
 from gate import (
     again,
     angle,
-    angle_runner,
     control,
     environment,
     fuzz,
@@ -42,7 +41,6 @@ from gate.arguments import (
     ShardOption,
     TableOption,
     UnlessResumed,
-    as_started,
     described_cache,
     load_matrix,
     reference_cache,
@@ -54,18 +52,16 @@ from gate.arguments import (
     shared,
 )
 from gate.bless import bless
+from gate.matrixless import Part, finish_angle, finish_drawn
 from gate.model import Cell, ExitCode, counted
-from gate.publish import FILES, finish, prepare, publish, publishing
+from gate.publish import FILES, finish, prepare
 from gate.terminal import (
-    cell_progress,
-    counting,
     make_streams_safe,
     one_interrupt,
     require_candidates,
     say,
     section,
     stop,
-    uncut,
 )
 from reports.wording import printable
 
@@ -175,43 +171,19 @@ def run_drawn_cells(
 
     Each runs on every candidate that has its dialect and conclusion.
     """
-    with one_interrupt() as ignore_interrupts, fuzz.Kept(workers.open_worker) as backends:
+    with one_interrupt() as ignore_interrupts:
         prepare(out, *FILES, *fuzz.REPRODUCERS)
-        required, candidates = tuple(require or ()), tuple(candidate or fuzz.CANDIDATES)
+        required = tuple(require or ())
+        candidates = tuple(dict.fromkeys(candidate or fuzz.CANDIDATES))
         require_known("--require", required, without=fuzz.REFERENCE)
         require_known("--candidate", candidates, without=fuzz.REFERENCE)
         require_candidates(required, candidates)
         seed = secrets.randbits(32) if seed is None else seed
-        drawn = fuzz.matrix_of(seed, cells, candidates)
-        planned = plan.plan(drawn)
-        selected = selected_cells(
-            planned, cell, f"{drawn.path}; report.json lists all without --cell"
-        )
-        named = [word for name in candidate or () for word in ("--candidate", name)]
-        blank = runner.begun(
-            drawn,
-            selected,
-            planned=len(planned),
-            command=as_started(out, "fuzz", f"--cells={cells}", f"--seed={seed}", *named),
-            selection=tuple(cell or ()),
-            required=required,
-            notes=(f"drawn with seed {seed}",),
-        )
-        with (
-            cell_progress(len(selected)) as bar,
-            publishing(out, blank, bar) as publisher,
-        ):
-            finished = runner.run(drawn, blank, open_backend=backends, progress=publisher)
-        finished, reproducers = fuzz.reproduce(
-            fuzz.without_agreed_refusals(finished),
-            seed,
-            backends,
-            lambda name: run_command(out / name, out),
-        )
-        ignore_interrupts()
-        small = {one.name: one.render for one in reproducers}
-        told = "\n".join(f"small reproducer of {o.failed}:\n     {o.command}" for o in reproducers)
-        raise typer.Exit(publish(finished, out, small, told, publisher.problem))
+        drawing = fuzz.Drawing(seed, cells, candidates)
+        of = f"{drawing.matrix.path}; report.json lists all without --cell"
+        selected = selected_cells(drawing.planned, cell, of)
+        part = Part(selected, tuple(cell or ()), required)
+        raise typer.Exit(finish_drawn(drawing, part, out, ignore_interrupts))
 
 
 @app.command("angle", epilog="Example: parity-gate angle --full --require cuda")
@@ -240,19 +212,8 @@ def compare_angle_flags(
             if asked.kept_off(name, selected):
                 sentence = f"--candidate {name} has no cell that --cell selects: {angle.NEAR_ONLY}"
                 say(sentence, err=True)
-        with counting("of the samples", asked.samples(selected)) as progress:
-            finished = angle_runner.run(
-                asked,
-                selected,
-                selection=tuple(cell or ()),
-                command=as_started(out, *asked.arguments),
-                open_backend=registry.open_backend,
-                progress=progress,
-            )
-        ignore_interrupts()
-        if (table := angle.table(asked, finished)).row_count:
-            say(f"samples whose flag differs from the golden one:\n\n{uncut(table)}\n")
-        raise typer.Exit(publish(finished, out))
+        part = Part(selected, tuple(cell or ()), asked.required)
+        raise typer.Exit(finish_angle(asked, part, out, ignore_interrupts))
 
 
 @app.command("survey", epilog="Example: parity-gate survey matrices/nightly.yaml")

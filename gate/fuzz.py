@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from backends import registry
 from backends.base import Arithmetic
 from gate import asking, plan, runner
+from gate.document import unknown
 from gate.draw import draw
 from gate.matrix import Expect, Matrix
 from gate.model import BOTH_REFUSE, Cell, Result, Run, Status
@@ -28,15 +32,80 @@ if TYPE_CHECKING:
 REFERENCE = "cpu"
 CANDIDATES = ("opencl:pocl", "libvmaf")
 """What every desk can have."""
+MOST_CELLS = 100_000  # of one seed
 
 # One fault fails many cells.
 REPRODUCERS = tuple(f"reproducer-{number}.yaml" for number in (1, 2, 3))
 TRIES = 150  # to simplify one cell; the slowest candidate needs a fifth of a second for each
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """Cells that are drawn at random, by what draws them again.
+
+    Attributes:
+        seed: any integer.
+        cells: how many are drawn, before candidates.
+        candidates: backends, each of which runs the cells whose arithmetic it has.
+    """
+
+    seed: int
+    cells: Annotated[int, Field(ge=1, le=MOST_CELLS)]
+    candidates: Annotated[tuple[str, ...], Field(min_length=1)]
+
+    @classmethod
+    def told(cls, facts: Mapping[str, str]) -> Self:
+        """Return what a report says that its cells were drawn by.
+
+        Args:
+            facts: of the report's matrix, by name; they may come from anybody.
+
+        Raises:
+            ValueError: they draw nothing, or other cells than the report's; one sentence.
+        """
+        names = facts.get("candidates", "").split()
+        allowed = [name for name in registry.backend_names() if name != REFERENCE]
+        for name in names:
+            if name not in allowed:
+                raise ValueError(unknown("candidate", name, allowed))
+        try:
+            drawing: Self = TypeAdapter(cls).validate_python({**facts, "candidates": names})
+        except ValidationError as error:
+            first = error.errors()[0]
+            message = f"{first['loc'][0]}: {first['msg']}; it is no report of parity-gate"
+            raise ValueError(message) from error
+        if drawing.matrix.sha256 != facts.get("sha256"):
+            broken = "".join(f"; {module}: {error}" for module, error in registry.broken().items())
+            message = (
+                f"seed {drawing.seed} draws cells of sha256 {drawing.matrix.sha256} here, which "
+                f"are not the report's; repeat them with the version that drew them{broken}"
+            )
+            raise ValueError(message)
+        return drawing
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """The cells as a matrix without a file."""
+        return matrix_of(self.seed, self.cells, self.candidates)
+
+    @cached_property
+    def planned(self) -> tuple[Cell, ...]:
+        """Every cell, in the order in which the runner wants them."""
+        return plan.plan(self.matrix)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The command line that draws them."""
+        named = () if self.candidates == CANDIDATES else self.candidates
+        words = (word for name in named for word in ("--candidate", name))
+        return ("fuzz", f"--cells={self.cells}", f"--seed={self.seed}", *words)
+
+
 def matrix_of(seed: int, cells: int, candidates: tuple[str, ...]) -> Matrix:
     """Return the first `cells` cells of a seed, on each candidate that has their arithmetic."""
-    return _matrix(f"fuzz --seed {seed}", (draw(seed, index) for index in range(cells)), candidates)
+    draws = (draw(seed, index) for index in range(cells))
+    drawn = {"seed": str(seed), "cells": str(cells), "candidates": " ".join(candidates)}
+    return replace(_matrix(f"fuzz --seed {seed}", draws, candidates), drawn=drawn)
 
 
 class Kept:

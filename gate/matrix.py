@@ -63,6 +63,7 @@ class Matrix:
         expect: what the file says about the whole plan.
         deviations: what the file's list of known deviations holds, if it names one.
         warnings: what is not taken as the file has it, sentences by `path:line:col`.
+        drawn: what draws the cells again, by name; empty where a file has them.
     """
 
     path: Path
@@ -74,6 +75,7 @@ class Matrix:
     expect: Expect
     deviations: Deviations | None = None
     warnings: Mapping[str, str] = field(default_factory=dict)
+    drawn: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

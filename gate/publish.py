@@ -12,7 +12,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from backends import interrupts
-from gate import journal, runner, workers
+from gate import journal, record, runner, workers
+from gate.arguments import program
 from gate.journal import Journal
 from gate.model import ExitCode
 from gate.runner import Progress
@@ -114,7 +115,7 @@ def publish(
     if journal_problem:
         problems[out / journal.NAME] = journal_problem
     with github.commands_stopped(os.environ, say):
-        say(rendered(console_report.table(run)))
+        say(rendered(console_report.table(run, str(out / record.NAME), program())))
         for path, problem in problems.items():
             if problem:
                 say(printable(f"{path} cannot be written: {problem}"), err=True)

@@ -462,6 +462,7 @@ def _environment(matrix: Matrix, cells: tuple[Cell, ...]) -> dict[str, Facts]:
     names = dict.fromkeys(cell.feature for cell in cells)
     features = {name: registry.features()[name] for name in names}
     declared = {"path": str(matrix.path), "sha256": matrix.sha256, "version": str(matrix.version)}
+    declared |= matrix.drawn
     if matrix.deviations is not None:
         declared["deviations"] = f"{matrix.deviations.path} sha256 {matrix.deviations.sha256}"
     sections = {

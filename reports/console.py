@@ -15,6 +15,7 @@ from reports import evidence
 from reports.marks import LOOKS, Kind, badness, look, of_kind
 from reports.steadiness import facts, moving, sides_sentence
 from reports.wording import (
+    REPORT,
     by_candidate,
     by_guilty_axes,
     by_reason,
@@ -24,6 +25,7 @@ from reports.wording import (
     one_line,
     printable,
     problems,
+    rerun_command,
     shared_id,
     spread,
     tally,
@@ -56,10 +58,17 @@ class _Grid(Table):
         return super().__rich_console__(console, options.update(max_width=width))
 
 
-def table(run: Run) -> RenderableType:
+def table(
+    run: Run, report: str = REPORT, program: Iterable[str] = ("parity-gate",)
+) -> RenderableType:
     """Return what a person reads above the verdict line.
 
     Print it with `soft_wrap=True`, so that commands stay whole in narrow terminals and logs.
+
+    Args:
+        run: the run.
+        report: path of its report.json.
+        program: the words that start the program.
     """
     return Group(
         *_grids(run),
@@ -68,6 +77,7 @@ def table(run: Run) -> RenderableType:
         *_reasons(run, unfinished(run)),
         *_reasons(run, errors(run)),
         *_failures(run),
+        *_again(rerun_command(run, report, program)),
         *(Text(one_line(problem.sentence), style="bold red") for problem in problems(run)),
         *(Text(f"Note: {one_line(note)}", style="bold yellow") for note in run.notes),
     )
@@ -192,6 +202,11 @@ def _failures(run: Run) -> Iterator[Text]:
         sides = filter(None, [one_line(sides_sentence(result))])
         yield _indented([*_decimals(result), *sides, run.repeat_command(result.cell)])
     yield from _more(len(failures) - EXAMPLES, "more failing cell")
+
+
+def _again(command: str) -> Iterator[Text]:
+    if command:
+        yield Text(f"\nAll red cells again:\n{INDENT}{printable(command)}")
 
 
 def _decimals(result: Result) -> Iterator[str]:

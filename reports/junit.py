@@ -27,6 +27,7 @@ from reports.wording import (
     origin,
     printable,
     problems,
+    rerun_command,
     unset_by_group,
     with_status,
 )
@@ -122,6 +123,8 @@ def _document(run: Run, cases: list[TestCase], form: Form, limit: int) -> bytes:
 def _properties(run: Run, form: Form, limit: int) -> dict[str, str]:
     """Return facts of at most `limit` bytes, and how many more there are."""
     facts = {"verdict": run.verdict, **_cuts(form), **origin(run)}
+    if again := rerun_command(run):
+        facts["all red cells again"] = again
     facts["selection"] = " ".join(run.selection) or "whole matrix"
     facts["replayed table"] = run.rcp_table or "none"
     facts["runs of each candidate"] = str(run.repeat)

@@ -49,14 +49,16 @@ def render(run: Run, limit: int = LIMIT) -> str:
     return Section(lead, _sections(run, page), "more section", tail="").fill(limit)[0]
 
 
-def _sections(run: Run, page: Page) -> list[Section]:
+def _sections(run: Run, page: Page) -> list[Part]:
     """Return what the report consists of; failures weigh most."""
     failures = page.detailed("failure", wording.spread(wording.by_guilty_axes(run)))
+    again = page.blocks("again", filter(None, [wording.rerun_command(run)]))
     known = page.blocks("deviation", wording.with_status(run, Status.KNOWN))
     tables = [_table(page, *group) for group in wording.by_candidate(run).items()]
-    sections = [
+    sections: list[Part] = [
         Section("", _remarks(run, page), "more note", weight=2),
         Section(page.text("matrix"), tables, "more table", weight=3),
+        *again,
         Section("### Failures\n\n", failures, "more failing cell", weight=8),
         _reasons(page, "Errors", wording.errors(run), weight=4),
         _reasons(page, "Not finished", wording.unfinished(run), weight=2),
@@ -65,7 +67,7 @@ def _sections(run: Run, page: Page) -> list[Section]:
         *_compared(run, page),
         Section("### Environment\n", _facts(run, page), "more section", weight=2),
     ]
-    return [section for section in sections if section.parts]
+    return [one for one in sections if not isinstance(one, Section) or one.parts]
 
 
 def _remarks(run: Run, page: Page) -> list[Block]:

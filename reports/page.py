@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 VERDICT = 2_000  # characters; it repeats notes and missing backends
 SUMMARY = 300  # characters of a reason where it is folded
-COMMAND = 4_000  # characters of the command that repeats a cell
+COMMAND = 4_000  # characters of a command that repeats cells
 
 # A numeric character reference never acts as markup, neither in tables nor in HTML. Inside a word
 # an underscore is harmless, and names without references stay readable in the source.

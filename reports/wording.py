@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from itertools import combinations, zip_longest
 from operator import attrgetter
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from gate.model import UNFINISHED, Status, arithmetic_name, counted
-from reports.marks import Kind, of_kind
+from reports.marks import Kind, look, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +21,10 @@ _GROUP = attrgetter("feature", "dialect", "conclusion", "options_name", "fixture
 _ID_PARTS = attrgetter("feature", "arithmetic", "options_name", "fixture", "candidate")
 _AXES = ("arithmetic", "options_name", "candidate")  # the table shows the fixtures
 _LATE = (Status.ERROR, UNFINISHED)
+_RED = (Kind.FAILURE, Kind.ERROR)
 Group: TypeAlias = tuple[str, ...]
+REPORT = "report.json"
+FOUND = ("", "matrices")  # folders in which `rerun` finds a matrix *.yaml by its hash
 
 _NOT_PLAIN = re.compile(r"[^\t\n -~]+")
 
@@ -112,6 +117,23 @@ def origin(run: Run) -> dict[str, str]:
     if run.rerun_of:
         facts["repeats cells of run"] = run.rerun_of
     return facts
+
+
+def rerun_command(run: Run, report: str = REPORT, program: Iterable[str] = ("parity-gate",)) -> str:
+    """Return how to repeat all red cells of a run; empty where none is red.
+
+    Args:
+        run: the run.
+        report: path of its report; by default it lies beside the reader's.
+        program: the words that start the program.
+    """
+    if not any(look(result.status).kind in _RED for result in run.results):
+        return ""
+    path = PurePath(run.matrix)
+    named = path.suffix in (".yaml", ".yml")  # drawn cells and those of corpora have no file
+    found = path.suffix == ".yaml" and path.parent in map(PurePath, FOUND)
+    matrix = ["--matrix", run.matrix] if named and not found else []
+    return shlex.join([*program, "rerun", report, "--failed", *matrix])
 
 
 def with_status(run: Run, status: Status) -> list[Result]:

@@ -14,6 +14,7 @@ from angle_desk import Desk, FakeDevice, angle, few, furnished
 from backends.base import Inexact, Refused
 from backends.features.integer_adm.angle import NEAR_PARALLEL, Spelled
 from backends.predicate import Corpus
+from gate.model import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -265,3 +266,83 @@ def test_markdown_and_junit_name_the_operands(desk: Desk) -> None:
 def test_the_form_in_integers_can_be_required(desk: Desk) -> None:
     assert desk(*RIGHT, "--require", "cpu:int64", "--cell", "*/pocl").code == 3
     assert desk(*RIGHT, "--require", "cpu:int64", "--cell", "*/edges/opencl:pocl").code == 0
+
+
+@pytest.mark.parametrize("full", [(), ("--full",)])
+@pytest.mark.parametrize("report", ["out/report.json", "out/junit.xml"])
+def test_the_red_cells_of_a_report_run_again(
+    report: str, full: tuple[str, ...], desk: Desk
+) -> None:
+    desk.devices["opencl:pocl"] = FakeDevice("b")
+    assert desk(*full, *RIGHT).code == 1
+    first = desk.run()
+    red = [result for result in first.results if result.status is Status.FAIL]
+    assert f"{NEAR}/opencl:pocl" in [result.cell.id for result in red]
+    again = desk.rerun(report, "--failed")
+    assert again.code == 1
+    origin = f"{len(red)} of 6 cells (repeated of run {first.id})"
+    assert again.verdict.startswith(f"FAIL: {origin}, {len(red)} FAIL, ")
+    second = desk.run("out/rerun")
+    assert second.rerun_of == first.id
+    assert [(r.cell, r.comparison) for r in second.results] == [(r.cell, r.comparison) for r in red]
+    (command,) = {r.strip() for r in again.out.splitlines() if " --failed" in r}
+    assert command == "parity-gate rerun out/rerun/report.json --failed"
+
+
+def test_a_dry_rerun_prints_cells_and_runs_nothing(desk: Desk) -> None:
+    desk("--full", *RIGHT)
+    again = desk.rerun("out", "--cell", "*/edges/*", "--dry-run")
+    assert (again.code, again.out.split()) == (0, [n for n in desk.cells() if "/edges/" in n])
+    assert again.err == "2 cells of angle --full\n"
+    assert not Path("out/rerun").exists()
+
+
+def test_a_rerun_has_the_candidates_of_its_report(desk: Desk) -> None:
+    desk()
+    again = desk.rerun("out", "--cell", "*/spelling:*")
+    assert again.code == 0
+    assert again.verdict.startswith("PASS: 5 of 17 cells (repeated of run ")
+    assert desk.run("out/rerun").command == "parity-gate angle --out out/rerun/repeat"
+
+
+def test_a_red_cell_whose_device_has_gone_is_not_green(desk: Desk) -> None:
+    desk.devices["opencl:pocl"] = FakeDevice("b")
+    desk(*RIGHT)
+    del desk.devices["opencl:pocl"]
+    again = desk.rerun("out", "--failed")
+    assert again.code == 3
+    assert "required backend missing: opencl:pocl: no opencl:pocl here" in again.verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("full", "yes", ": the corpora of `angle --full` are not the report's here; repeat it"),
+        ("full", "No", ": the corpora of `angle` are not the report's here; repeat it with"),
+        ("sha256", "0" * 64, ": the corpora of `angle` are not the report's here; repeat it"),
+        ("candidates", "cpu:int64", ": the corpora of `angle` are not the report's here; "),
+        ("candidates", "opencl:pokl", ": candidate: unknown candidate 'opencl:pokl'; did you"),
+    ],
+)
+def test_what_is_tampered_with_is_refused(name: str, value: str, told: str, desk: Desk) -> None:
+    desk(*RIGHT, "--cell", "*/edges/*")
+    true = desk.run().environment["matrix"][name]
+    for file, before, after in (
+        ("report.json", f'"{name}": "{true}"', f'"{name}": "{value}"'),
+        ("junit.xml", f'"matrix: {name}" value="{true}"', f'"matrix: {name}" value="{value}"'),
+    ):
+        path = Path("out", file)
+        text = path.read_text("utf-8")
+        assert text.count(before) == 1
+        path.write_text(text.replace(before, after), "utf-8")
+        again = desk.rerun(str(path))
+        assert (again.code, again.out) == (2, "")
+        assert again.err.startswith(f"{path}{told}")
+    assert not Path("out/rerun").exists()
+
+
+def test_a_rerun_takes_no_option_that_angle_has_not(desk: Desk) -> None:
+    desk(*RIGHT, "--cell", "*/edges/*")
+    again = desk.rerun("out", "--repeat", "2", "--matrix", "m.yaml")
+    told = "--matrix and --repeat: the report is of `angle`, which has no such option\n"
+    assert (again.code, again.err) == (2, told)

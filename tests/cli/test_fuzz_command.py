@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -16,10 +15,14 @@ from planting import Planted
 from program import Outcome, started
 
 from backends.base import Unavailable
-from gate import workers
+from gate import draw, fuzz, record, workers
+from gate.model import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backends.base import Backend, Scores
+    from gate.model import Run
 
 REPORTS = {"journal.jsonl", "junit.xml", "report.json", "report.md"}
 FUZZ = ("fuzz", "--cells", "6", "--candidate", "opencl:pocl")
@@ -30,6 +33,10 @@ def one_step_off(scores: Scores) -> Scores:
     return scores
 
 
+def off_in_several_frames(scores: Scores) -> Scores:
+    return one_step_off(scores) if len(scores.values) > 1 else scores
+
+
 @dataclass
 class Desk:
     """A folder, and backends that are the reference itself, faulty or absent by name."""
@@ -37,12 +44,13 @@ class Desk:
     capsys: pytest.CaptureFixture[str]
     faulty: set[str] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
+    fault: Callable[[Scores], Scores] = one_step_off
 
     def open_backend(self, name: str) -> Backend:
         if name in self.absent:
             message = f"no {name} here"
             raise Unavailable(message)
-        scores = one_step_off if name in self.faulty else None
+        scores = self.fault if name in self.faulty else None
         return Planted(Forger(name), "one step", scores=scores, name=name)
 
     def __call__(self, *arguments: str) -> Outcome:
@@ -52,7 +60,10 @@ class Desk:
         return {path.name for path in Path("out").glob("*")}
 
     def ids(self) -> list[str]:
-        return [cell["id"] for cell in json.loads(Path("out/report.json").read_text())["cells"]]
+        return [result.cell.id for result in self.run().results]
+
+    def run(self, out: str = "out") -> Run:
+        return record.load(Path(out) / record.NAME)
 
 
 @pytest.fixture
@@ -63,6 +74,12 @@ def desk(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(workers, "open_worker", desk.open_backend)
     return desk
+
+
+@pytest.fixture
+def _hardly_simplified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave reproducers as large as they are, where nobody looks at their size."""
+    monkeypatch.setattr(fuzz, "TRIES", 3)
 
 
 def test_equal_scores_exit_0_and_the_verdict_tells_the_seed(desk: Desk) -> None:
@@ -189,3 +206,136 @@ def test_help_has_an_example(desk: Desk) -> None:
     outcome = desk("fuzz", "--help")
     assert outcome.code == 0
     assert "Example: parity-gate fuzz --cells 150 --seed 7" in outcome.out
+
+
+@pytest.mark.usefixtures("_hardly_simplified")
+@pytest.mark.parametrize("report", ["out/report.json", "out/junit.xml"])
+def test_the_red_cells_of_a_drawn_run_run_again(report: str, desk: Desk) -> None:
+    desk.faulty, desk.fault = {"opencl:pocl"}, off_in_several_frames
+    assert desk(*FUZZ, "--seed", "7").code == 1
+    first = desk.run()
+    red = [result for result in first.results if result.status is Status.FAIL]
+    assert 0 < len(red) < len(first.results) == 6
+    again = desk("rerun", report, "--failed")
+    assert again.code == 1
+    origin = f"{len(red)} of 6 cells (repeated of run {first.id})"
+    assert again.verdict.startswith(f"FAIL: {origin}, {len(red)} FAIL, ")
+    assert again.verdict.endswith(", drawn with seed 7")
+    second = desk.run("out/rerun")
+    assert second.rerun_of == first.id
+    assert [(r.cell, r.comparison) for r in second.results] == [(r.cell, r.comparison) for r in red]
+    assert "small reproducer of " in again.out
+    assert Path("out/rerun/reproducer-1.yaml").is_file()
+
+
+@pytest.mark.usefixtures("_hardly_simplified")
+def test_a_rerun_can_be_repeated_by_its_own_reports(desk: Desk) -> None:
+    desk.faulty, desk.fault = {"opencl:pocl"}, off_in_several_frames
+    told = desk(*FUZZ, "--seed", "7").out
+    for out in ("out", "out/rerun"):
+        (command,) = re.findall(r"^     (parity-gate rerun .*)", told, re.MULTILINE)
+        assert command == f"parity-gate rerun {out}/report.json --failed"
+        told = desk(*shlex.split(command)[1:]).out
+        assert told.splitlines()[-1].startswith("FAIL: ")
+
+
+def test_a_dry_rerun_prints_the_drawn_cells_and_runs_nothing(desk: Desk) -> None:
+    desk(*FUZZ, "--seed", "7")
+    chosen = [name for name in desk.ids() if "/f0002_" in name]
+    again = desk("rerun", "out", "--cell", "*/f0002_*", "--dry-run")
+    assert (again.code, again.out.splitlines()) == (0, chosen)
+    assert again.err == "1 cell of fuzz --seed 7\n"
+    assert not Path("out/rerun").exists()
+
+
+def test_a_drawn_run_that_is_green_has_nothing_to_repeat(desk: Desk) -> None:
+    desk(*FUZZ, "--seed", "7")
+    assert "rerun" not in Path("out/report.md").read_text("utf-8")
+    assert desk("rerun", "out", "--failed").code == 3
+    again = desk("rerun", "out")
+    assert (again.code, desk.run("out/rerun").planned) == (0, 6)
+
+
+def test_a_drawn_cell_that_both_sides_refuse_is_skipped_each_time(desk: Desk) -> None:
+    refused = ("--cells", "122", "--seed", "1", "--cell", "*/f012[01]_*")
+    first = desk(*FUZZ, *refused)
+    again = desk("rerun", "out")
+    assert (first.code, again.code) == (0, 0)
+    for out in ("out", "out/rerun"):
+        assert [r.status for r in desk.run(out).results] == [Status.PASS, Status.SKIP]
+
+
+@pytest.mark.usefixtures("_hardly_simplified")
+def test_a_red_drawn_cell_whose_candidate_has_gone_is_not_green(desk: Desk) -> None:
+    desk.faulty = {"opencl:pocl"}
+    desk(*FUZZ, "--seed", "7")
+    desk.absent = {"opencl:pocl"}
+    again = desk("rerun", "out", "--failed")
+    assert again.code == 3
+    assert "required backend missing: opencl:pocl" in again.verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("seed", "8", "seed 8 draws cells of sha256 "),
+        ("seed", "7; rm", "seed: Input should be a valid integer"),
+        ("cells", "7", "seed 7 draws cells of sha256 "),
+        ("cells", "0", "cells: Input should be greater than or equal to 1"),
+        ("cells", "100001", "cells: Input should be less than or equal to 100000"),
+        ("candidates", "opencl:pocl cuda", "seed 7 draws cells of sha256 "),
+        ("candidates", "opencl:pokl", "unknown candidate 'opencl:pokl'; did you mean "),
+        ("candidates", "cpu", "unknown candidate 'cpu'; "),
+        ("candidates", " ", "candidates: Tuple should have at least 1 item"),
+        ("sha256", "0" * 64, "seed 7 draws cells of sha256 "),
+    ],
+)
+def test_a_tampered_drawing_is_refused(name: str, value: str, told: str, desk: Desk) -> None:
+    desk(*FUZZ, "--seed", "7")
+    true = desk.run().environment["matrix"][name]
+    for file, before, after in (
+        ("report.json", f'"{name}": "{true}"', f'"{name}": "{value}"'),
+        ("junit.xml", f'"matrix: {name}" value="{true}"', f'"matrix: {name}" value="{value}"'),
+    ):
+        path = Path("out", file)
+        text = path.read_text("utf-8")
+        assert text.count(before) == 1
+        path.write_text(text.replace(before, after), "utf-8")
+        again = desk("rerun", str(path))
+        assert (again.code, again.out) == (2, "")
+        assert again.err.startswith(f"{path}: {told}")
+        assert len(again.err.splitlines()) == 1
+    assert not Path("out/rerun").exists()
+
+
+def test_what_another_version_drew_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk(*FUZZ, "--seed", "7")
+    monkeypatch.setattr(fuzz, "draw", lambda seed, index: draw.draw(seed, index + 1))
+    again = desk("rerun", "out")
+    assert again.code == 2
+    assert "which are not the report's; repeat them with the version that drew them" in again.err
+
+
+def test_a_rerun_of_drawn_cells_takes_no_option_that_fuzz_has_not(desk: Desk) -> None:
+    desk(*FUZZ, "--seed", "7")
+    for option in (
+        ("--matrix", "m.yaml"),
+        ("--repeat", "2"),
+        ("--rcp-table", "amd-zen-4"),
+        ("--no-cache",),
+    ):
+        again = desk("rerun", "out", *option)
+        name = option[0].replace("no-", "")
+        told = f"{name}: the report is of `fuzz`, which has no such option\n"
+        assert (again.code, again.err) == (2, told)
+
+
+@pytest.mark.usefixtures("_hardly_simplified")
+def test_a_reproducers_report_says_how_to_repeat_it(desk: Desk) -> None:
+    desk.faulty = {"opencl:pocl"}
+    desk(*FUZZ, "--seed", "7")
+    told = desk("run", "out/reproducer-1.yaml", "--out", "out/repeat").out
+    (command,) = re.findall(r"^     (parity-gate rerun .*)", told, re.MULTILINE)
+    again = desk(*shlex.split(command)[1:])
+    assert again.code == 1
+    assert again.verdict.startswith("FAIL: 1 of 1 cell (repeated of run ")

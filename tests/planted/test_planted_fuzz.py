@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 import pytest
 from causes import CAUSES
 from planting import CANDIDATE, Planted, run_cells
+from program import started
 
 from backends.cpu import Cpu
-from gate import fuzz, matrix, plan
+from gate import fuzz, matrix, plan, record, workers
 from gate.model import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from backends.base import Backend
+    from gate.model import Cell, Comparison
 
 SEED, CELLS = 1, 120
 FOUND = (
@@ -47,3 +50,34 @@ def test_a_planted_fault_is_found_and_its_reproducer_fails_by_itself(
     assert len(cell.options) <= 2
     assert run_cells(loaded, (cell,), faulty).count(Status.FAIL) == 1
     assert run_cells(loaded, (cell,), Planted(pocl, "nothing")).count(Status.PASS) == 1
+
+
+def test_a_rerun_of_the_report_finds_a_planted_fault_in_the_same_cells(
+    pocl: Backend,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (cause,) = (cause for cause in CAUSES if cause.name == FOUND[0])
+    backends: dict[str, Callable[[], Backend]] = {
+        "cpu": Cpu,
+        CANDIDATE: lambda: cause.planted(pocl),
+    }
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(workers, "open_worker", lambda name: backends[name]())
+    monkeypatch.setattr(fuzz, "TRIES", 1)
+
+    def red(folder: Path) -> list[tuple[Cell, Comparison | None]]:
+        run = record.load(folder / record.NAME)
+        return [(r.cell, r.comparison) for r in run.results if r.status is Status.FAIL]
+
+    drawn = ("fuzz", "--cells", "8", "--seed", str(SEED), "--candidate", CANDIDATE)
+    assert started(capsys, *drawn, "--cell", f"{cause.feature}/*").code == 1
+    assert started(capsys, "rerun", "out", "--failed").code == 1
+    found = red(tmp_path / "out")
+    assert 0 < len(found) < 8
+    assert red(tmp_path / "out" / "rerun") == found
+    backends[CANDIDATE] = lambda: Planted(pocl, "nothing")
+    mended = started(capsys, "rerun", "out", "--failed")
+    assert mended.code == 0
+    assert mended.verdict.startswith(f"PASS: {len(found)} of 8 cells (repeated of run ")

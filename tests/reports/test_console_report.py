@@ -86,11 +86,31 @@ def test_failure_has_the_form_of_the_design(build_run: BuildRun, failed: Result)
     lines = _print(build_run(failed)).splitlines()
     cell = "float_adm/rcpss-double/egl_1.2/bbb_576x324_420p8/cuda"
     first = "frame 3 adm2: 0x1.de3b6cp-1 expected 0x1.de3b6ep-1 (-1 ulp32), 4 of 84 scores"
-    assert lines[-3:] == [
+    assert lines[-6:-3] == [
         f"FAIL {cell} {first}",
         "     0.9340471029281616 expected 0.9340471625328064",
         f"     parity-gate run matrices/pr.yaml --cell {cell}",
     ]
+
+
+def test_all_red_cells_have_one_command_below_them(
+    build_run: BuildRun, failed: Result, broken: Result, passed: Result, skipped: Result
+) -> None:
+    for red in ([failed], [broken], [broken, failed, failed]):
+        lines = _print(build_run(passed, *red)).splitlines()
+        told = ["", "All red cells again:", "     parity-gate rerun report.json --failed"]
+        assert lines[-3:] == told
+    assert "again" not in _print(build_run(passed, skipped))
+
+
+def test_the_command_for_all_red_cells_names_the_program_and_the_report(
+    build_run: BuildRun, failed: Result
+) -> None:
+    target = io.StringIO()
+    table = console.table(build_run(failed), "my out/\x1b.json", ("python", "-m", "gate"))
+    Console(file=target, width=100).print(table, soft_wrap=True)
+    told = r"     python -m gate rerun 'my out/\x1b.json' --failed"
+    assert target.getvalue().splitlines()[-1] == told
 
 
 def test_negative_zero_nan_and_unset_are_named(build_run: BuildRun, failed: Result) -> None:
@@ -131,7 +151,7 @@ def test_error_shows_the_end_of_its_detail_and_how_to_repeat_it(
     calm = replace(broken, reason="csf does not compile", detail="\n".join(log) + "\n")
     lines = _print(build_run(calm)).splitlines()
     start = lines.index(f"ERROR {calm.cell.id}: csf does not compile")
-    assert lines[start + 1 :] == [
+    assert lines[start + 1 : -3] == [
         *told,
         *(f"     {line}" for line in log[-3:]),
         f"     {build_run().repeat_command(calm.cell)}",
@@ -217,7 +237,7 @@ def test_unexpected_agreement_is_told(build_run: BuildRun, agreeing: Result) -> 
 def test_operand_that_differs_is_told_in_one_sentence(build_run: BuildRun, corpus: Result) -> None:
     lines = _print(build_run(corpus)).splitlines()
     sentence = "operand 23910 (-11037, -15188, -12400, -16452) flag: 0 expected 1"
-    assert lines[-2:] == [
+    assert lines[-5:-3] == [
         f"FAIL {corpus.cell.id} {sentence}, 23000 of 3000000 scores",
         f"     parity-gate run matrices/pr.yaml --cell {corpus.cell.id}",
     ]
@@ -249,7 +269,7 @@ def test_failures_of_one_cause_are_one_line_before_the_examples(
     assert first == "FAIL 13 cells float_adm/rcpss-double/debug/*/opencl:pocl"
     assert len(examples) == 5
     assert examples[0].startswith(f"FAIL {results[0].cell.id} frame 3 adm2: ")
-    assert text.endswith("\nand 8 more failing cells, in report.json\n")
+    assert "\nand 8 more failing cells, in report.json\n\nAll red cells again:\n" in text
 
 
 def test_one_failing_cell_is_not_told_twice(build_run: BuildRun, failed: Result) -> None:

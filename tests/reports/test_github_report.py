@@ -66,6 +66,11 @@ def _names(commands: list[str]) -> list[str]:
     return [parsed(command).name for command in commands]
 
 
+def test_summaries_say_how_to_repeat_all_red_cells(run: Run) -> None:
+    for text in (github.summary(run), github.check_summary(run)):
+        assert text.count("\nparity-gate rerun report.json --failed\n") == 1
+
+
 def test_failure_points_into_the_matrix_and_says_how_to_repeat_it(
     build_run: BuildRun, failed: Result
 ) -> None:

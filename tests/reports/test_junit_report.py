@@ -258,6 +258,15 @@ def test_properties_say_which_run_it_is(build_run: BuildRun, passed: Result) -> 
     assert not {"shard", "repeats cells of run", "cut"} & told(build_run(passed)).keys()
 
 
+def test_a_property_repeats_all_red_cells(
+    build_run: BuildRun, run: Run, passed: Result, skipped: Result
+) -> None:
+    document = junit.render(run)
+    told = '<property name="all red cells again" value="parity-gate rerun report.json --failed" />'
+    assert document.count(told) == document.count(" rerun ") == 1
+    assert " rerun " not in junit.render(build_run(passed, skipped))
+
+
 def test_notes_are_in_the_properties_under_names_that_stay(build_run: BuildRun) -> None:
     suite = _suite(build_run(notes=("table of <another>", "fallback\x1b")))
     properties = {p.attrib["name"]: p.attrib["value"] for p in suite.iter("property")}

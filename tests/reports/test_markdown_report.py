@@ -155,6 +155,39 @@ def test_failure_shows_values_counts_and_the_command(build_run: BuildRun, failed
     ]
 
 
+def test_all_red_cells_have_one_command_above_the_failures(
+    run: Run, build_run: BuildRun, broken: Result, passed: Result, skipped: Result
+) -> None:
+    told = "All red cells again, from the run's report.json:\n\n```sh\n"
+    told += "parity-gate rerun report.json --failed\n```\n\n"
+    text = markdown.render(run)
+    assert text.count(told) == text.count(" rerun ") == 1
+    assert f"{told}### Failures\n" in text
+    assert f"{told}### Errors\n" in markdown.render(build_run(passed, broken))
+    assert "rerun" not in markdown.render(build_run(passed, skipped))
+
+
+def test_a_hostile_path_stays_within_the_command(build_run: BuildRun, failed: Result) -> None:
+    path = "```\n</details>\x1b<script>.yml"
+    text = markdown.render(build_run(failed, matrix=path))
+    assert "`````" not in text
+    assert (
+        "````sh\nparity-gate rerun report.json --failed --matrix '```\n</details>\\x1b<script>.yml'"
+        "\n````\n"
+    ) in text
+    assert "script" not in Page(text).tags
+
+
+@pytest.mark.parametrize(("limit", "whole"), [(2_500, False), (10_000, True), (65_535, True)])
+def test_a_long_command_is_there_whole_or_counted(
+    limit: int, *, whole: bool, build_run: BuildRun, failed: Result
+) -> None:
+    text = markdown.render(build_run(failed, matrix=f"{'d' * 3_500}.yml"), limit)
+    assert len(text.encode()) <= limit
+    assert (f" --matrix {'d' * 3_500}.yml\n```" in text) == whole
+    assert ("more sections, in report.json" in text) == (not whole)
+
+
 LISTED = "; the first 20 are listed here, all of them in report.json"
 KNOWN_HEADER = ["🟡 cell", "differs", "reason"]
 

@@ -103,6 +103,37 @@ def test_interrupted_run_says_how_many_cells_did_not_finish(
         assert problem.sentence == f"the run was interrupted; {told}"
 
 
+@pytest.mark.parametrize("status", list(Status))
+def test_red_cells_and_no_others_have_a_command(
+    status: Status, build_run: BuildRun, build_cell: BuildCell, passed: Result
+) -> None:
+    told = wording.rerun_command(build_run(passed, Result(build_cell(), status)))
+    green = status in (Status.PASS, Status.KNOWN, Status.SKIP)
+    assert told == ("" if green else "parity-gate rerun report.json --failed")
+
+
+@pytest.mark.parametrize(
+    ("matrix", "told"),
+    [
+        ("pr.yaml", ""),
+        ("./pr.yaml", ""),
+        ("matrices/pr.yaml", ""),
+        ("fuzz --seed 7", ""),
+        ("angle --full", ""),
+        ("pr.yml", " --matrix pr.yml"),
+        ("../pr.yaml", " --matrix ../pr.yaml"),
+        ("matrices/mine/pr.yaml", " --matrix matrices/mine/pr.yaml"),
+        ("/a/matrices/pr.yaml", " --matrix /a/matrices/pr.yaml"),
+        ("out/$(x).yaml", " --matrix 'out/$(x).yaml'"),
+    ],
+)
+def test_a_matrix_that_a_rerun_does_not_find_is_named(
+    matrix: str, told: str, build_run: BuildRun, failed: Result
+) -> None:
+    command = wording.rerun_command(build_run(failed, matrix=matrix))
+    assert command == f"parity-gate rerun report.json --failed{told}"
+
+
 def test_empty_shard_is_no_problem_unless_the_selection_is_empty(
     build_run: BuildRun, skipped: Result
 ) -> None:

@@ -177,7 +177,7 @@ def test_what_moves_now_and_then_is_told_in_every_report(
     assert reason.endswith("30 runs see a fault as frequent with probability 0.96")
     text = _console(run)
     assert "stripes_33x33_420p8  ~ 1" in text
-    assert text.endswith(f"\nNONDETERMINISTIC {cell} {reason}\n     {repeat}\n")
+    assert f"\nNONDETERMINISTIC {cell} {reason}\n     {repeat}\n\nAll red cells again:\n" in text
     text = markdown.render(run)
     assert "| rcpss-double | egl_1.2 | 🎲 |" in text
     assert f"<summary>🎲 <code>{cell}</code> {reason}</summary>\n\n1 of 84 scores differs" in text
@@ -210,7 +210,7 @@ def test_a_moved_reference_does_not_look_like_the_candidates_fault(
     lines = _console(run).splitlines()
     start = lines.index(f"NONDETERMINISTIC {moved.cell.id} {moved.reason}")
     assert moved.reason.startswith(ODD)
-    assert lines[start + 1 :] == [f"     {MOVED}", f"     {run.repeat_command(moved.cell)}"]
+    assert lines[start + 1 : -3] == [f"     {MOVED}", f"     {run.repeat_command(moved.cell)}"]
     text = markdown.render(run)
     assert f"<code>{moved.cell.id}</code> {ODD}" in text
     assert f"\nAsked once more, {MOVED}.\n" in text

@@ -18,6 +18,7 @@ from backends.device import DeviceBackend
 from backends.features.integer_adm import FEATURE
 from backends.features.integer_adm.angle import NEAR_PARALLEL, Spelled
 from backends.predicate import Block, Corpus
+from gate import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from backends.base import Backend, Buffer, Number
+    from gate.model import Run
 
 (angle,) = FEATURE.predicates
 
@@ -123,6 +125,12 @@ class Desk:
 
     def __call__(self, *arguments: str) -> Outcome:
         return started(self.capsys, "angle", *arguments)
+
+    def rerun(self, *arguments: str) -> Outcome:
+        return started(self.capsys, "rerun", *arguments)
+
+    def run(self, out: str = "out") -> Run:
+        return record.load(Path(out) / record.NAME)
 
     def cells(self) -> dict[str, dict[str, object]]:
         report = json.loads(Path("out/report.json").read_text("utf-8"))

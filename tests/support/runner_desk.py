@@ -162,6 +162,7 @@ class Desk(runner.Progress):
             version=1,
             fixtures={name: f"spec of {name}" for name in ("first", "second")},
             warnings=self.warnings,
+            drawn={},
             deviations=self.deviations,
         )
 

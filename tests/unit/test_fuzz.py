@@ -11,11 +11,12 @@ import pytest
 from forging import Forger
 from planting import CANDIDATE, run_cells
 
+from backends import registry
 from backends.base import Arithmetic, Backend, Clip, Feature, Options, Scores, Unavailable
 from backends.cpu import Cpu
 from gate import fuzz, matrix, plan, runner
 from gate.draw import draw
-from gate.fuzz import Kept, Reproducer, reproduce
+from gate.fuzz import Drawing, Kept, Reproducer, reproduce
 from gate.model import Run, Status
 
 SEED, CELLS = 1, 60
@@ -173,6 +174,62 @@ def test_an_absent_backend_is_absent_every_time() -> None:
         for _ in range(2):
             with pytest.raises(Unavailable, match="cuda"):
                 backends("cuda")
+
+
+def test_a_drawing_is_read_back_from_what_reports_tell() -> None:
+    for candidates in (fuzz.CANDIDATES, (CANDIDATE,)):
+        drawing = Drawing(-3, 5, candidates)
+        facts = {"path": "anything", "sha256": drawing.matrix.sha256, **drawing.matrix.drawn}
+        assert Drawing.told(facts) == drawing
+        assert Drawing.told(facts).matrix == drawing.matrix
+
+
+def test_the_command_line_of_a_drawing_names_candidates_that_are_not_the_default() -> None:
+    begin = ("fuzz", "--cells=5", "--seed=-3")
+    assert Drawing(-3, 5, fuzz.CANDIDATES).arguments == begin
+    named = ("--candidate", "cuda", "--candidate", CANDIDATE)
+    assert Drawing(-3, 5, ("cuda", CANDIDATE)).arguments == (*begin, *named)
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (0, "cells: Input should be greater than or equal to 1; it is no report of parity-gate"),
+        (1, ""),
+        (fuzz.MOST_CELLS - 1, ""),
+        (fuzz.MOST_CELLS, ""),
+        (fuzz.MOST_CELLS + 1, "cells: Input should be less than or equal to 100000; "),
+    ],
+)
+def test_no_report_makes_more_cells_drawn_than_the_command_line(
+    cells: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = fuzz.matrix_of(SEED, 1, (CANDIDATE,))
+    monkeypatch.setattr(fuzz, "matrix_of", lambda *_: drawn)
+    facts = {"seed": "1", "cells": str(cells), "candidates": CANDIDATE, "sha256": drawn.sha256}
+    if not told:
+        assert Drawing.told(facts).cells == cells
+        return
+    with pytest.raises(ValueError, match=f"^{told}"):
+        Drawing.told(facts)
+
+
+@pytest.mark.parametrize("name", ["seed", "cells", "candidates", "sha256"])
+def test_a_report_that_tells_half_a_drawing_is_refused(name: str) -> None:
+    drawn = fuzz.matrix_of(SEED, 2, (CANDIDATE,))
+    facts = {"sha256": drawn.sha256, **drawn.drawn}
+    del facts[name]
+    with pytest.raises(ValueError, match=f"^({name}: |seed 1 draws cells of sha256 )"):
+        Drawing.told(facts)
+
+
+def test_a_feature_that_cannot_be_imported_is_told_where_other_cells_are_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn = fuzz.matrix_of(SEED, 2, (CANDIDATE,))
+    monkeypatch.setattr(registry, "broken", lambda: {"backends.features.x": "no module"})
+    with pytest.raises(ValueError, match=r"drew them; backends\.features\.x: no module$"):
+        Drawing.told({**drawn.drawn, "sha256": "0"})
 
 
 def test_every_draw_can_be_written_and_read_back(tmp_path: Path) -> None:
