@@ -246,7 +246,7 @@ def compare_angle_flags(
                 selected,
                 selection=tuple(cell or ()),
                 command=as_started(out, *asked.arguments),
-                open_backend=registry.open_backend,
+                open_backend=workers.open_worker,
                 progress=progress,
             )
         ignore_interrupts()

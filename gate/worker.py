@@ -28,11 +28,12 @@ from backends import registry
 from backends.base import Arithmetic, Scores, Unavailable
 from backends.evidence import Nonce
 from backends.reciprocal import RcpTable
+from gate import tasks
 from gate.asking import Ask, answer
 from gate.opening import Trouble, attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,7 +48,7 @@ KEPT = 32 << 20  # bytes of each side of a clip
 PR_SET_PDEATHSIG = 1  # Source: prctl(2)
 
 
-def send(connection: Connection, message: dict[str, Any], arrays: Arrays = ()) -> None:
+def send(connection: Connection, message: Mapping[str, Any], arrays: Arrays = ()) -> None:
     """Send a message and its arrays in one piece, for each piece may wait for a processor."""
     kinds = [(array.dtype.str, array.shape) for array in arrays]
     text = json.dumps({**message, "arrays": kinds}).encode()
@@ -82,6 +83,9 @@ class _Gate:
     def tell(self, message: dict[str, Any], arrays: Arrays = ()) -> None:
         send(self._connection, message, arrays)
 
+    def progress(self, inputs: int) -> None:
+        self.tell({"progress": inputs})
+
     def next(self) -> dict[str, Any] | None:
         """Return the cell that the gate wants first; None when it has no more."""
         if not self._asked:
@@ -97,6 +101,9 @@ class _Gate:
         return ref, dist
 
     def _take(self, message: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
+        if "task" in message:
+            self._asked.append(message)
+            return
         tables = dict(zip(message["tables"], arrays, strict=True))
         self._asked += ({**ask, "bits": tables.get(ask["table"])} for ask in message["asks"])
 
@@ -133,8 +140,11 @@ def serve(connection: Connection, name: str, open_backend: OpenBackend) -> None:
         gate.tell({"unavailable": str(opened)})
     else:
         gate.tell({"name": opened.name, "facts": dict(opened.facts())})
-        clip = None
+        clip, device = None, tasks.Here(opened)
         while (asked := gate.next()) is not None:
+            if "task" in asked:
+                _answer(gate, partial(tasks.do, device, asked, gate.progress))
+                continue
             if clip is None or clip.number != asked["clip"][0]:  # one fixture after the other
                 number, width, height, bit_depth, frames = asked["clip"]
                 clip = _Clip(number, width, height, bit_depth, frames, gate)
@@ -153,7 +163,7 @@ def _opened(open_backend: OpenBackend, name: str) -> Backend | Unavailable:
         return error
 
 
-def _answer(gate: _Gate, compute: Callable[[], Scores]) -> None:
+def _answer(gate: _Gate, compute: Callable[[], Scores | Message]) -> None:
     began = perf_counter()
     found = attempt(compute)
     seconds = perf_counter() - began
@@ -161,8 +171,10 @@ def _answer(gate: _Gate, compute: Callable[[], Scores]) -> None:
     os.ftruncate(1, 0)  # what it prints from now on is the next cell's
     if isinstance(found, Trouble):
         _report(gate, found, seconds)
-    else:
+    elif isinstance(found, Scores):
         gate.tell({**_scores(found), "seconds": seconds}, [found.values, found.unset])
+    else:
+        gate.tell(*found)
 
 
 def _scores(found: Scores) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pytest
-from angle_desk import Desk, FakeDevice, angle, furnished
+from angle_desk import Desk, angle, furnished
+from fake_device import FakeDevice
 
 from backends.base import Inexact, Refused
 from backends.cpu import Cpu
