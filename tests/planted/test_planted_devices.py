@@ -1,4 +1,4 @@
-"""A device that takes its process along, without pictures: `angle` goes on."""
+"""A device that takes its process along, without pictures: `angle` and `probe powf` go on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import planted_device
 import pytest
 from angle_desk import Desk, angle, few
+from planted_device import SOUND
+from program import started
 
 from gate import tasks, workers
 from gate.workers import Worker
@@ -82,3 +84,26 @@ def test_an_interrupt_ends_a_device_that_decides(
     assert outcome.code == 130
     assert outcome.verdict.startswith("INTERRUPTED: 3 cells, 1 PASS, 2 did not finish, ")
     assert list(temporary.iterdir()) == []  # which a process keeps until it has ended
+
+
+def test_a_device_that_ends_its_process_costs_its_own_powers(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLANTED", "aborted")
+    devices = ("--backend", "opencl:pocl", "--backend", SOUND)
+    outcome = started(desk.capsys, "probe", "powf", "--exponent", "2", *devices)
+    sentence, *words = outcome.err.splitlines()
+    assert outcome.code == 4
+    assert sentence == "opencl:pocl: the process of opencl:pocl was ended by signal 6 (SIGABRT)"
+    assert words[0] == "Fatal Python error: Aborted"
+    assert f"{SOUND} p = 2: 102635 inputs, 0 different" in outcome.out
+
+
+def test_an_interrupt_ends_a_device_that_is_probed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLANTED", "interrupting")
+    devices = ("--backend", "opencl:pocl", "--backend", SOUND)
+    outcome = started(desk.capsys, "probe", "powf", "--exponent", "2", *devices)
+    assert outcome.code == 130
+    assert "p = 2" not in outcome.out
