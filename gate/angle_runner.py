@@ -35,6 +35,7 @@ from gate.opening import Backends, Trouble, attempt, kernel_sha256, reference_fa
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
+    from backends.evidence import Evidence
     from backends.predicate import Block, Candidate, Corpus, Flags, Predicate
     from gate.angle import Asked
     from gate.opening import Facts, OpenBackend
@@ -60,9 +61,12 @@ class _OnDevice(NamedTuple):
 
     predicate: str
     tasks: Tasks
+    require_ran: Callable[[Evidence], None]
 
     def flags(self, block: Block) -> Flags:
-        return self.tasks.flags(self.predicate, block.operands)
+        found = self.tasks.flags(self.predicate, block.operands)
+        self.require_ran(found.evidence)
+        return found.flags
 
 
 class _Found(NamedTuple):
@@ -228,7 +232,8 @@ class _Session:
             return attempt(partial(self._predicate.spelled, spelling))
         if trouble := self._backends.trouble(name):
             return trouble
-        return _OnDevice(self._predicate.name, tasks.asking(self._backends[name]))
+        device = tasks.asking(self._backends[name])
+        return _OnDevice(self._predicate.name, device, partial(self._backends.require_ran, name))
 
     def execute(self, corpus: Corpus, cells: list[Cell]) -> None:
         """Give every cell of a corpus its result; an interrupt loses no mismatch."""

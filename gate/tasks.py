@@ -10,14 +10,16 @@ import numpy as np
 from backends import registry
 from backends.base import Refused
 from backends.device import DeviceBackend
+from backends.evidence import Evidence
 from backends.predicate import Block
+from backends.witness import Watched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from backends.base import Backend, Device
+    from backends.base import Backend, Runtime
     from backends.predicate import Candidate, Flags, Rows
 
     Message = tuple[dict[str, Any], list[NDArray[Any]]]
@@ -26,6 +28,18 @@ if TYPE_CHECKING:
 WORKING = 300.0  # seconds of a task, whose kernel may have to be built first
 INPUT = 1e-4  # seconds more for each of its inputs; a simulator is the slowest device
 REPORTED = 1 << 24  # inputs that may pass before a comparison of powers tells how many there were
+
+
+class Flagged(NamedTuple):
+    """What a device says of operands.
+
+    Attributes:
+        flags: uint8 (n,).
+        evidence: of what was launched for them, and where.
+    """
+
+    flags: Flags
+    evidence: Evidence
 
 
 class Compared(NamedTuple):
@@ -45,8 +59,8 @@ class Compared(NamedTuple):
 class Tasks(Protocol):
     """A device that can be asked, wherever it is."""
 
-    def flags(self, predicate: str, operands: Rows) -> Flags:
-        """Return the flags of a registered predicate, uint8 (n,), for operands int64 (n, k)."""
+    def flags(self, predicate: str, operands: Rows) -> Flagged:
+        """Return the flags of a registered predicate for operands int64 (n, k)."""
         ...
 
     def powers(self, exponent: float, progress: Progress, *, exhaustive: bool) -> Compared:
@@ -60,9 +74,9 @@ class Here:
     def __init__(self, backend: Backend) -> None:
         """Compile nothing yet."""
         self._backend = backend
-        self._compiled: dict[str, Candidate] = {}
+        self._compiled: dict[str, tuple[Watched, Candidate]] = {}
 
-    def flags(self, predicate: str, operands: Rows) -> Flags:
+    def flags(self, predicate: str, operands: Rows) -> Flagged:
         """Return flags as `Tasks` says.
 
         Raises:
@@ -71,8 +85,12 @@ class Here:
         """
         if predicate not in self._compiled:
             _, asked = registry.predicates()[predicate]
-            self._compiled[predicate] = asked.on_device(self._device())
-        return self._compiled[predicate].flags(Block(0, operands, operands))
+            watched = Watched(self._device())
+            self._compiled[predicate] = watched, asked.on_device(watched)
+        watched, candidate = self._compiled[predicate]
+        watched.begin()
+        flags = candidate.flags(Block(0, operands, operands))
+        return Flagged(flags, watched.evidence())
 
     def powers(self, exponent: float, progress: Progress, *, exhaustive: bool) -> Compared:
         """Compare as `Tasks` says.
@@ -88,7 +106,7 @@ class Here:
         found = compare(self._device(), exponent, progress)
         return Compared(found.compared, found.different, [str(one) for one in found.first])
 
-    def _device(self) -> Device:
+    def _device(self) -> Runtime:
         if not isinstance(self._backend, DeviceBackend):
             message = f"{self._backend.name} is no device, so it has no kernels; name another one"
             raise Refused(message)
@@ -115,7 +133,7 @@ class There:
         """Ask nothing yet."""
         self._remote = remote
 
-    def flags(self, predicate: str, operands: Rows) -> Flags:
+    def flags(self, predicate: str, operands: Rows) -> Flagged:
         """Return flags as `Tasks` says.
 
         Raises:
@@ -124,8 +142,8 @@ class There:
         file = self._remote.put(operands)  # a pipe takes ten times as long
         task = {"task": "flags", "predicate": predicate, "file": file, "shape": operands.shape}
         seconds = WORKING + INPUT * len(operands)
-        _, (flags,) = self._remote.do(task, seconds, lambda _: None)
-        return flags
+        answer, (flags,) = self._remote.do(task, seconds, lambda _: None)
+        return Flagged(flags, Evidence.from_json(answer["evidence"]))
 
     def powers(self, exponent: float, progress: Progress, *, exhaustive: bool) -> Compared:
         """Compare as `Tasks` says.
@@ -147,6 +165,7 @@ def do(tasks: Here, task: Mapping[str, Any], progress: Progress) -> Message:
     """Do what a `There` asks for, in the backend's process."""
     if task["task"] == "flags":
         operands = np.memmap(task["file"], np.int64, "r", shape=tuple(task["shape"]))
-        return {}, [tasks.flags(task["predicate"], operands)]
+        flags, evidence = tasks.flags(task["predicate"], operands)
+        return {"evidence": evidence.as_json()}, [flags]
     found = tasks.powers(task["exponent"], progress, exhaustive=task["exhaustive"])
     return {"compared": found}, []

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_device import FakeDevice
+from fake_device import FakeDevice, opened
 from program import Outcome, started
 
 from backends.base import Unavailable
 from backends.cpu import Cpu
-from backends.device import DeviceBackend
 from backends.features.integer_adm import FEATURE
 from backends.features.integer_adm.angle import NEAR_PARALLEL
 from backends.predicate import Corpus
@@ -52,10 +51,9 @@ class Desk:
             return device
         if isinstance(device, Exception):
             raise device
-        facts = {"device": f"device of {name}"}
         own = self.names.get(name, name)
         release = lambda: self.closed.append(own)  # noqa: E731 - a line
-        return DeviceBackend(own, device, facts, release, floatless="it is fake")
+        return opened(own, device, release)
 
     def __call__(self, *arguments: str) -> Outcome:
         return started(self.capsys, "angle", *arguments)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from backends import registry
 from backends.base import CompilationFailed
+from backends.device import DeviceBackend
 from backends.features.integer_adm.angle import Spelled
 from backends.predicate import Block
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,6 +36,8 @@ class FakeDevice:
     spelling: str = "golden"
     launches: int | None = None  # after so many it dies
     memory_budget: int = 1 << 20
+    told: dict[str, str] = field(default_factory=dict)  # of where it runs
+    span: tuple[int, int] = (1, 2)  # of every launch
 
     def compile(self, source: str) -> FakeDevice:
         if self.spelling == "uncompiled":
@@ -73,7 +77,15 @@ class FakeDevice:
         return buffer.array[: shape[0]].astype(dtype)
 
     def spans(self, launches: Sequence[object]) -> list[tuple[int, int]]:
-        raise NotImplementedError
+        return [self.span for _ in launches]
 
     def facts(self) -> dict[str, str]:
-        raise NotImplementedError
+        return self.told
+
+
+def opened(name: str, device: FakeDevice, release: Callable[[], None]) -> DeviceBackend:
+    """Return a device as a backend that owes what its name does; it tells so unless it lies."""
+    owed = registry.owed(name).facts
+    facts = {fact: f"{beginning}device of {name}" for fact, beginning in owed.items()}
+    device.told = device.told or facts
+    return DeviceBackend(name, device, facts, release, floatless="it is fake")

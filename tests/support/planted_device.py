@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from fake_device import Buffers, FakeDevice
+from fake_device import Buffers, FakeDevice, opened
 from planted_worker import FAULTS
 
 from backends import c_library
-from backends.device import DeviceBackend
 from gate import worker
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from backends.base import Buffer, Number
+    from backends.device import DeviceBackend
 
 SOUND = "opencl:intel"
 
@@ -73,7 +73,7 @@ DEVICES = {
 
 
 def open_planted(name: str) -> DeviceBackend:
-    return DeviceBackend(name, DEVICES[name], {"device": name}, lambda: None, "it is fake")
+    return opened(name, DEVICES[name], lambda: None)
 
 
 if __name__ == "__main__":
