@@ -1,4 +1,4 @@
-"""Runs the cells of operand corpora: blocks on all cores, each device beside them."""
+"""Runs the cells of operand corpora: blocks on all cores, each device in its own process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from backends.base import Refused
-from backends.device import DeviceBackend
-from gate import environment
+from gate import environment, tasks
 from gate.angle import INT64, SPELLING
 from gate.compare import Incomparable
 from gate.model import (
@@ -37,10 +35,11 @@ from gate.opening import Backends, Trouble, attempt, kernel_sha256, reference_fa
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
-    from backends.base import Backend
+    from backends.evidence import Evidence
     from backends.predicate import Block, Candidate, Corpus, Flags, Predicate
     from gate.angle import Asked
     from gate.opening import Facts, OpenBackend
+    from gate.tasks import Tasks
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -57,11 +56,17 @@ def _wrong(candidate: str) -> str:
     return candidate.removeprefix(SPELLING) if candidate.startswith(SPELLING) else ""
 
 
-def _on_device(predicate: Predicate, name: str, backend: Backend) -> Candidate:
-    if not isinstance(backend, DeviceBackend):
-        message = f"{name} is no device, so it has no kernels; give another --candidate"
-        raise Refused(message)
-    return predicate.on_device(backend.device)
+class _OnDevice(NamedTuple):
+    """A device, which may be in another process."""
+
+    predicate: str
+    tasks: Tasks
+    require_ran: Callable[[Evidence], None]
+
+    def flags(self, block: Block) -> Flags:
+        found = self.tasks.flags(self.predicate, block.operands)
+        self.require_ran(found.evidence)
+        return found.flags
 
 
 class _Found(NamedTuple):
@@ -227,7 +232,8 @@ class _Session:
             return attempt(partial(self._predicate.spelled, spelling))
         if trouble := self._backends.trouble(name):
             return trouble
-        return attempt(partial(_on_device, self._predicate, name, self._backends[name]))
+        device = tasks.asking(self._backends[name])
+        return _OnDevice(self._predicate.name, device, partial(self._backends.require_ran, name))
 
     def execute(self, corpus: Corpus, cells: list[Cell]) -> None:
         """Give every cell of a corpus its result; an interrupt loses no mismatch."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,7 +36,7 @@ class Channel:
         self._news = select.poll()
         self._news.register(connection, select.POLLIN)
 
-    def send(self, message: dict[str, Any], arrays: Arrays = ()) -> None:
+    def send(self, message: Mapping[str, Any], arrays: Arrays = ()) -> None:
         """Send a message and its arrays in one piece, for each piece may wait for a processor.
 
         Raises:

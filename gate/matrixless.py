@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from backends import registry
 from gate import angle, angle_runner, fuzz, runner, workers
 from gate.arguments import as_started, run_command
 from gate.publish import publish, publishing
@@ -76,7 +75,7 @@ def finish_angle(
             part.cells,
             selection=part.selection,
             command=as_started(out, *asked.arguments),
-            open_backend=registry.open_backend,
+            open_backend=workers.open_worker,
             progress=progress,
         )
     ignore_interrupts()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from backends.base import Backend, Feature, Scores
-    from backends.evidence import Owed
+    from backends.evidence import Evidence, Owed
     from gate.asking import Ask, Pending
 
 T = TypeVar("T")
@@ -156,6 +156,17 @@ class Backends:
         """Ask an opened backend, which computes at once if it can, for proven scores."""
         asked = replace(ask, nonce=self._pictures.nonce())
         return _Proved(self._sound(name), asked, self._pictures)
+
+    def require_ran(self, name: str, evidence: Evidence) -> None:
+        """Require that an opened backend did itself what it was asked for without pictures.
+
+        Raises:
+            Reported: the evidence does not show it; the text says why.
+        """
+        opened = self._sound(name)
+        flaw = proof.flaw_without_pictures(name, evidence, owed=opened.owed, opened=opened.facts)
+        if flaw:
+            raise Reported(Trouble(Status.ERROR, flaw))
 
     def forget(self) -> None:
         """Let no backend work on what nobody waits for any more."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -12,15 +13,16 @@ import numpy as np
 import typer
 
 from backends import reciprocal, registry
-from backends.base import Device, Failed, Inexact, Refused, Unavailable
-from backends.device import DeviceBackend
-from gate import environment
+from backends.base import Refused, Unavailable
+from gate import environment, tasks, workers
 from gate.document import unknown
-from gate.model import ExitCode
+from gate.model import ExitCode, Status
+from gate.opening import Trouble, attempt
 from gate.terminal import counting, one_interrupt, say, section, stop, write_whole
 from reports.wording import printable
 
 MOST = 20.0  # the largest adm_p_norm
+PATTERNS = 1 << 31  # floats without a sign
 
 app = typer.Typer(
     help="Show what this machine does to 1/x (RCPSS) and to x^p (powf), input by input.",
@@ -96,24 +98,27 @@ def powf(
 ) -> None:
     """Hold each device's x^p, of adm_p_norm other than 3, against the C library's powf."""
     exponents = [_exponent(text) for text in exponent or ("1", "2", "4.5", "20", "1/3")]
+    devices = [name for name in registry.backend_names() if registry.owed(name).launches]
     for name in backend or ():
         if name not in registry.backend_names():
             stop(ExitCode.USAGE, f"--backend: {unknown('backend', name, registry.backend_names())}")
+        if name not in devices:
+            stop(ExitCode.USAGE, f"--backend {name}: it is no device")
     section("powf of the C library", {"build": _described()})
-    devices = 0
-    different = 0
+    probe = _Probe(exponents, exhaustive)
+    troubles: list[Status] = []
     with one_interrupt():
-        for name in dict.fromkeys(backend or registry.backend_names()):
-            with _opened(name, required=bool(backend)) as device:
-                if device is None:
-                    continue
-                devices += 1
-                for value in exponents:
-                    different += _compared(name, device, value, exhaustive=exhaustive)
-    if not devices:
+        for name in dict.fromkeys(backend or devices):
+            trouble = attempt(partial(probe.on, name))
+            if trouble is not None and (backend or trouble.status is not Status.SKIP):
+                say(printable(f"{name}: {trouble.reason}\n{trouble.detail}".strip()), err=True)
+                troubles.append(trouble.status)
+    if probe.different:
+        stop(ExitCode.FAIL, f"{probe.different} results differ from the C library's")
+    if troubles:
+        raise typer.Exit(ExitCode.NOTHING if Status.SKIP in troubles else ExitCode.ERROR)
+    if not probe.devices:
         stop(ExitCode.NOTHING, "nothing compared: no device is here; `parity-gate doctor` says why")
-    if different:
-        stop(ExitCode.FAIL, f"{different} results differ from the C library's")
 
 
 def _described() -> str:
@@ -126,22 +131,39 @@ def _described() -> str:
     return powers.described()
 
 
-@contextmanager
-def _opened(name: str, *, required: bool) -> Iterator[Device | None]:
-    """Open a backend for its device; None where it has none, or is absent and was not named."""
-    try:
-        backend = registry.open_backend(name)
-    except Unavailable as absence:
-        if required:
-            stop(ExitCode.NOTHING, f"{name}: {absence}")
-        yield None
-        return
-    except (Failed, Inexact, Refused) as error:
-        stop(ExitCode.ERROR, f"{name}: {error}")
-    with closing(backend):
-        if required and not isinstance(backend, DeviceBackend):
-            stop(ExitCode.USAGE, f"--backend {name}: it is no device")
-        yield backend.device if isinstance(backend, DeviceBackend) else None
+@dataclass
+class _Probe:
+    """What is asked of each device, and what has come of it so far, whatever happens then."""
+
+    exponents: list[float]
+    exhaustive: bool
+    devices: int = 0
+    different: int = 0
+
+    def on(self, name: str) -> Trouble | None:
+        """Compare each exponent on one device, print what came of it; return why it is absent."""
+        try:
+            with closing(workers.open_worker(name)) as backend:
+                name = backend.name  # which waits until it is open
+                self.devices += 1
+                for exponent in self.exponents:
+                    self._compare(name, tasks.asking(backend), exponent)
+        except Unavailable as absence:
+            return Trouble(Status.SKIP, str(absence))
+        return None
+
+    def _compare(self, name: str, device: tasks.Tasks, exponent: float) -> None:
+        began = perf_counter()
+        with counting(f"{name}, p = {exponent:g}", PATTERNS) as progress:
+            found = device.powers(exponent, progress, exhaustive=self.exhaustive)
+        seconds = perf_counter() - began
+        self.different += found.different
+        say(
+            f"{name} p = {exponent:.9g}: {found.inputs} inputs, {found.different} different, "
+            f"{seconds:.1f} s"
+        )
+        for difference in found.told:
+            say(printable(f"  {difference}"))
 
 
 def _exponent(text: str) -> float:
@@ -156,24 +178,3 @@ def _exponent(text: str) -> float:
         sentence = f"{text!r} is no number above 0 and at most {MOST:g}, such as 4.5 or 1/3"
         stop(ExitCode.USAGE, f"--exponent: {sentence}")
     return value
-
-
-def _compared(name: str, device: Device, exponent: float, *, exhaustive: bool) -> int:
-    """Compare one exponent on one device, print what came of it, return how many differ."""
-    from backends.features.float_adm import powers  # noqa: PLC0415 - see _described
-
-    began = perf_counter()
-    try:
-        with counting(f"{name}, p = {exponent:g}", powers.PATTERNS) as progress:
-            compare = powers.exhaustive if exhaustive else powers.sampled
-            found = compare(device, exponent, progress)
-    except Refused as refusal:
-        stop(ExitCode.ERROR, str(refusal))
-    seconds = perf_counter() - began
-    say(
-        f"{name} p = {exponent:.9g}: {found.compared} inputs, {found.different} different, "
-        f"{seconds:.1f} s"
-    )
-    for difference in found.first:
-        say(f"  {difference}")
-    return found.different

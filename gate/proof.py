@@ -120,9 +120,22 @@ def flaw(
         _absent(name, evidence, owed),
         _elsewhere(name, evidence, owed, opened),
         _unread(name, evidence, frames),
+        _untimed(name, evidence) if owed.launches else (),
         _unlaunched(name, evidence) if owed.launches else (),
         _others(name, evidence, nonce, sums) if owed.launches else (),
         _unended(name, evidence) if owed.endings else (),
+    )
+    return next((sentence for check in checks for sentence in check), "")
+
+
+def flaw_without_pictures(
+    name: str, evidence: Evidence, *, owed: Owed, opened: Mapping[str, str]
+) -> str:
+    """Return what is wrong with the evidence of what needs no pictures, as `flaw` does."""
+    checks = (
+        _absent(name, evidence, owed),
+        _elsewhere(name, evidence, owed, opened),
+        _untimed(name, evidence) if owed.launches else (),
     )
     return next((sentence for check in checks for sentence in check), "")
 
@@ -158,13 +171,16 @@ def _unread(name: str, evidence: Evidence, frames: int) -> Iterator[str]:
     yield f"{name} read of {counted(frames, 'frame')} {reads}; required: each of them once"
 
 
-def _unlaunched(name: str, evidence: Evidence) -> Iterator[str]:
+def _untimed(name: str, evidence: Evidence) -> Iterator[str]:
     for number, (kernel, start, end) in enumerate(evidence.launches):
         if start >= end:
             yield (
                 f"launch {number} of {name}, kernel {kernel}, began at {start} ns and ended at "
                 f"{end} ns; a kernel that ran ends later than it began"
             )
+
+
+def _unlaunched(name: str, evidence: Evidence) -> Iterator[str]:
     batches, witnesses = len(evidence.reads), len(evidence.witnesses)
     if batches != witnesses:
         uploads = counted(witnesses, "upload")

@@ -127,7 +127,7 @@ def _require_agreement(result: Result) -> None:
 def _proved(result: Result) -> bool:
     """Return whether what is kept of a candidate's evidence is what its backend owes."""
     if result.cell.feature in registry.predicates():
-        return True  # corpora of operands have no evidence
+        return True  # of corpora of operands none is kept
     proof, owed = result.proof, registry.owed(result.cell.candidate)
     if proof is None:
         return False

@@ -26,6 +26,7 @@ from backends import registry
 from backends.base import Arithmetic, Scores, Unavailable
 from backends.evidence import Nonce
 from backends.reciprocal import RcpTable
+from gate import tasks
 from gate.asking import Ask, answer
 from gate.channel import Channel
 from gate.opening import Trouble, attempt
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from backends.base import Backend, Luma
-    from gate.channel import Arrays
+    from gate.channel import Arrays, Message
     from gate.opening import OpenBackend
 
 KEPT = 32 << 20  # bytes of each side of a clip
@@ -53,6 +54,9 @@ class _Gate:
     def tell(self, message: dict[str, Any], arrays: Arrays = ()) -> None:
         self._channel.send(message, arrays)
 
+    def progress(self, inputs: int) -> None:
+        self.tell({"progress": inputs})
+
     def next(self) -> dict[str, Any] | None:
         """Return the cell that the gate wants first; None when it has no more."""
         if not self._asked:
@@ -68,6 +72,9 @@ class _Gate:
         return ref, dist
 
     def _take(self, message: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
+        if "task" in message:
+            self._asked.append(message)
+            return
         tables = dict(zip(message["tables"], arrays, strict=True))
         self._asked += ({**ask, "bits": tables.get(ask["table"])} for ask in message["asks"])
 
@@ -104,8 +111,11 @@ def serve(channel: Channel, name: str, open_backend: OpenBackend) -> None:
         gate.tell({"unavailable": str(opened)})
     else:
         gate.tell({"name": opened.name, "facts": dict(opened.facts())})
-        clip = None
+        clip, device = None, tasks.Here(opened)
         while (asked := gate.next()) is not None:
+            if "task" in asked:
+                _answer(gate, partial(tasks.do, device, asked, gate.progress))
+                continue
             if clip is None or clip.number != asked["clip"][0]:  # one fixture after the other
                 number, width, height, bit_depth, frames = asked["clip"]
                 clip = _Clip(number, width, height, bit_depth, frames, gate)
@@ -124,7 +134,7 @@ def _opened(open_backend: OpenBackend, name: str) -> Backend | Unavailable:
         return error
 
 
-def _answer(gate: _Gate, compute: Callable[[], Scores]) -> None:
+def _answer(gate: _Gate, compute: Callable[[], Scores | Message]) -> None:
     began = perf_counter()
     found = attempt(compute)
     seconds = perf_counter() - began
@@ -132,8 +142,10 @@ def _answer(gate: _Gate, compute: Callable[[], Scores]) -> None:
     os.ftruncate(1, 0)  # what it prints from now on is the next cell's
     if isinstance(found, Trouble):
         _report(gate, found, seconds)
-    else:
+    elif isinstance(found, Scores):
         gate.tell({**_scores(found), "seconds": seconds}, [found.values, found.unset])
+    else:
+        gate.tell(*found)
 
 
 def _scores(found: Scores) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from itertools import islice
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from backends.base import Scores, Unavailable
 from backends.evidence import Evidence
 from gate.asking import Ask
@@ -23,7 +25,7 @@ from gate.opening import Reported, Trouble
 from gate.scratch import Scratch, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -89,6 +91,43 @@ class Worker:
             with suppress(Reported):  # that it is gone is told to who waits
                 self._tell(self._process)
         return pending
+
+    def put(self, array: NDArray[Any]) -> str:
+        """Write an array to the file that is returned, which the process may read.
+
+        Raises:
+            Reported: there is no process any more.
+            OSError: it cannot be written.
+        """
+        return self._running().put(array)
+
+    def do(
+        self, task: Mapping[str, Any], seconds: float, progress: Callable[[int], None]
+    ) -> Message:
+        """Let the process, which was asked for nothing else, do a task of `gate.tasks`.
+
+        Args:
+            task: to be done.
+            seconds: that may pass before an answer or a word of progress.
+            progress: takes how far it is.
+
+        Raises:
+            Reported: why it was not done, the worker's own end among the reasons.
+        """
+        process = self._running()
+        try:
+            process.send(task)
+            while "progress" in (answer := process.wait("computing", seconds))[0]:
+                progress(answer[0]["progress"])
+        except BaseException:
+            self._end()
+            raise
+        if "trouble" in answer[0]:
+            trouble = _trouble(answer[0]["trouble"])
+            if trouble.unexpected:
+                self._end()  # who knows what state it left
+            raise Reported(trouble)
+        return answer
 
     def forget(self) -> None:
         """Stop what is not finished; its clip may be closed now."""
@@ -296,7 +335,7 @@ class _Process:
             self._folder.cleanup()
             raise
 
-    def send(self, message: dict[str, Any], arrays: Arrays = ()) -> None:
+    def send(self, message: Mapping[str, Any], arrays: Arrays = ()) -> None:
         """Send a message.
 
         Raises:
@@ -306,6 +345,14 @@ class _Process:
             self._channel.send(message, arrays)
         except OSError:
             raise Reported(self._ended()) from None
+
+    def put(self, array: NDArray[Any]) -> str:
+        """Write an array to the file that is returned."""
+        path = self._folder.path / "operands"
+        # In place, for new pages take ten times as long.
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT), "wb") as file:
+            file.write(np.ascontiguousarray(array).data)
+        return str(path)
 
     def wait(self, doing: str, seconds: float, clip: Clip | None = None) -> Message:
         """Return the next answer; meanwhile the worker may read frames of `clip`.

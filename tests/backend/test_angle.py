@@ -245,7 +245,8 @@ def test_a_shortened_cosine_fails_its_cell_and_its_first_operand_is_named(
     device_backend: DeviceBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, planted = device_backend.name, PLANTS[0].source()
-    shared = DeviceBackend(name, device_backend.device, {}, lambda: None, floatless="shared")
+    device, facts = device_backend.device, device_backend.facts()
+    shared = DeviceBackend(name, device, facts, lambda: None, floatless="shared")
     monkeypatch.setattr(angle, "kernel_source", lambda: planted)
     what = asked([name], None, full=False)
     run = angle_runner.run(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pytest
-from angle_desk import Desk, FakeDevice, angle, few, furnished
+from angle_desk import Desk, angle, few, furnished
+from fake_device import FakeDevice
 
 from backends.base import Inexact, Refused
 from backends.features.integer_adm.angle import NEAR_PARALLEL, Spelled

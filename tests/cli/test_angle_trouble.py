@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pytest
-from angle_desk import Desk, FakeDevice, angle, furnished
+from angle_desk import Desk, angle, furnished
+from fake_device import FakeDevice
 
 from backends.base import Inexact, Refused
 from backends.cpu import Cpu
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from backends.base import Number
     from backends.predicate import Flags
 
+PLATFORM = "Portable Computing Language device of opencl:pocl"
 RIGHT = ("--candidate", "cpu:int64", "--candidate", "opencl:pocl")
 
 
@@ -68,6 +70,36 @@ def test_a_backend_without_kernels_is_an_error(desk: Desk) -> None:
     outcome = desk("--candidate", "cuda", "--cell", "*/edges/*")
     assert outcome.code == 4
     assert "cuda is no device, so it has no kernels" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("device", "reason"),
+    [
+        (
+            FakeDevice(told={"platform": "Oclgrind 1", "device": "it"}),
+            f"opencl:pocl was opened with platform {PLATFORM!r}, and ran on 'Oclgrind 1'",
+        ),
+        (
+            FakeDevice(span=(9, 9)),
+            "launch 0 of opencl:pocl, kernel angle_flags, began at 9 ns and ended at 9 ns; ",
+        ),
+    ],
+)
+def test_right_flags_of_a_device_that_did_not_run_them_prove_nothing(
+    desk: Desk, device: FakeDevice, reason: str
+) -> None:
+    desk.devices["opencl:pocl"] = device
+    assert desk("--candidate", "opencl:pocl").code == 4
+    assert {str(cell["reason"]).startswith(reason) for cell in desk.cells().values()} == {True}
+
+
+def test_right_flags_that_the_host_decides_prove_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(angle, "on_device", lambda _: Spelled("golden"))
+    assert desk("--candidate", "opencl:pocl", "--cell", "*/edges/*").code == 4
+    reason = "no evidence that opencl:pocl ran: nothing was launched on a device"
+    assert {cell["reason"] for cell in desk.cells().values()} == {reason}
 
 
 def broken_block(corpus: Corpus, index: int) -> Block:

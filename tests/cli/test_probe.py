@@ -15,7 +15,7 @@ from backends import _reciprocal, c_library, reciprocal, registry
 from backends.base import Arithmetic, Unavailable
 from backends.features.float_adm import FEATURE, powers
 from backends.features.float_adm.spec import FloatAdmOptions
-from gate import matrix, runner
+from gate import matrix, runner, workers
 from gate.fixtures import open_fixture
 from gate.model import exact
 
@@ -53,6 +53,12 @@ def program(
     monkeypatch.chdir(tmp_path)
     reciprocal.host_table.cache_clear()
     return functools.partial(started, capsys)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let backends need no process, so that what they run can be planted."""
+    monkeypatch.setattr(workers, "open_worker", registry.open_backend)
 
 
 def test_the_table_is_named_checked_and_written(program: Program) -> None:
@@ -195,6 +201,7 @@ def test_a_sample_of_powers_is_compared_on_each_device(program: Program) -> None
     assert all(" 0 different, " in line for line in lines)
 
 
+@pytest.mark.usefixtures("here")
 def test_the_other_build_of_powf_is_seen(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: separate roundings for fused operations, or the reverse."""
     fused = powers.host_fuses()
@@ -203,6 +210,7 @@ def test_the_other_build_of_powf_is_seen(program: Program, monkeypatch: pytest.M
     assert outcome.code == 1
 
 
+@pytest.mark.usefixtures("here")
 def test_powers_that_differ_exit_1_and_are_told(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +222,7 @@ def test_powers_that_differ_exit_1_and_are_told(
     assert "powf(0x1.0000000000000p-1, 2) is 0x1.0000000000000p-2 in the C library" in outcome.out
 
 
+@pytest.mark.usefixtures("here")
 def test_the_exhaustive_comparison_is_asked_for(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,6 +235,7 @@ def test_the_exhaustive_comparison_is_asked_for(
     assert "opencl:pocl p = 2: 2147483648 inputs, 0 different" in outcome.out
 
 
+@pytest.mark.usefixtures("here")
 def test_a_host_without_glibcs_powf_exits_4(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,7 +255,7 @@ def test_an_absent_device_that_was_named_exits_3(
         message = "no GPU"
         raise Unavailable(message)
 
-    monkeypatch.setattr(registry, "open_backend", absent)
+    monkeypatch.setattr(workers, "open_worker", absent)
     outcome = program("probe", "powf", "--backend", "cuda")
     assert (outcome.code, outcome.err) == (3, "cuda: no GPU\n")
     outcome = program("probe", "powf")

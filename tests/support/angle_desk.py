@@ -1,4 +1,4 @@
-"""`parity-gate angle` on small corpora, and devices that compute with compiled spellings."""
+"""`parity-gate angle` on small corpora and fake devices."""
 
 from __future__ import annotations
 
@@ -7,25 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
+from fake_device import FakeDevice, opened
 from program import Outcome, started
 
-from backends import registry
-from backends.base import CompilationFailed, Unavailable
+from backends.base import Unavailable
 from backends.cpu import Cpu
-from backends.device import DeviceBackend
 from backends.features.integer_adm import FEATURE
-from backends.features.integer_adm.angle import NEAR_PARALLEL, Spelled
-from backends.predicate import Block, Corpus
-from gate import record
+from backends.features.integer_adm.angle import NEAR_PARALLEL
+from backends.predicate import Corpus
+from gate import record, workers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from backends.base import Backend, Buffer, Number
+    from backends.base import Backend
     from gate.model import Run
 
 (angle,) = FEATURE.predicates
@@ -38,66 +32,6 @@ def few(*, full: bool) -> tuple[Corpus, ...]:
         Corpus("walk", "walk", 0, 1000),
         Corpus("edges", "edges", 0, 2000),
     )
-
-
-class Buffers:
-    """What a fake device calls memory: the array itself."""
-
-    def __init__(self, array: NDArray[np.generic]) -> None:
-        self.array = array
-        self.nbytes = array.nbytes
-
-
-@dataclass
-class FakeDevice:
-    """Computes the kernel `angle_flags` with a compiled spelling, or fails in one way."""
-
-    spelling: str = "golden"
-    launches: int | None = None  # after so many it dies
-    memory_budget: int = 1 << 20
-
-    def compile(self, source: str) -> FakeDevice:
-        if self.spelling == "uncompiled":
-            message = "the kernels do not compile"
-            raise CompilationFailed(message, "line 1: no")
-        assert "KERNEL angle_flags" in source
-        return self
-
-    def upload(self, array: NDArray[np.generic]) -> Buffers:
-        return Buffers(array.copy())
-
-    def empty(self, nbytes: int) -> Buffers:
-        return Buffers(np.full(nbytes, 255, np.uint8))
-
-    def poison(self, buffer: Buffer, nbytes: int) -> None:
-        raise NotImplementedError
-
-    def launch(
-        self, kernel: str, size: tuple[int, int, int], *arguments: Buffer | np.generic
-    ) -> None:
-        operands, flags, count = arguments
-        assert isinstance(operands, Buffers)
-        assert isinstance(flags, Buffers)
-        assert isinstance(count, np.int32)
-        assert (kernel, size) == ("angle_flags", (int(count), 1, 1))
-        if self.launches == 0:
-            message = "device lost\nmore about it"
-            raise RuntimeError(message)
-        self.launches = None if self.launches is None else self.launches - 1
-        rows = operands.array.view(np.int64)
-        flags.array[: len(rows)] = Spelled(self.spelling).flags(Block(0, rows, rows))
-
-    def download(
-        self, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Number]
-    ) -> NDArray[Number]:
-        assert isinstance(buffer, Buffers)
-        return buffer.array[: shape[0]].astype(dtype)
-
-    def spans(self, launches: Sequence[object]) -> list[tuple[int, int]]:
-        raise NotImplementedError
-
-    def facts(self) -> dict[str, str]:
-        raise NotImplementedError
 
 
 @dataclass
@@ -118,10 +52,9 @@ class Desk:
             return device
         if isinstance(device, Exception):
             raise device
-        facts = {"device": f"device of {name}"}
         own = self.names.get(name, name)
         release = lambda: self.closed.append(own)  # noqa: E731 - a line
-        return DeviceBackend(own, device, facts, release, floatless="it is fake")
+        return opened(own, device, release)
 
     def __call__(self, *arguments: str) -> Outcome:
         return started(self.capsys, "angle", *arguments)
@@ -140,6 +73,6 @@ class Desk:
 def furnished(monkeypatch: pytest.MonkeyPatch, folder: Path, desk: Desk) -> Desk:
     """Put the small corpora and the devices of a desk in place of the real ones."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(registry, "open_backend", desk.open_backend)
+    monkeypatch.setattr(workers, "open_worker", desk.open_backend)
     monkeypatch.setattr(angle, "corpora", few)
     return desk
