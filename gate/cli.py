@@ -67,6 +67,7 @@ from gate.terminal import (
     stop,
     uncut,
 )
+from reports import schema as report_schema
 from reports.wording import printable
 
 app = typer.Typer(
@@ -296,9 +297,11 @@ def doctor() -> None:
 
 
 @app.command(epilog="Example: parity-gate schema > matrices/schema.json")
-def schema() -> None:
+def schema(
+    *, report: Annotated[bool, typer.Option("--report", help="that of report.json instead")] = False
+) -> None:
     """Print the JSON schema of a matrix file, for editors."""
-    say(json.dumps(matrices.schema(), indent=2))
+    say(json.dumps(report_schema.schema() if report else matrices.schema(), indent=2))
 
 
 def _table(cells: tuple[Cell, ...]) -> str:
