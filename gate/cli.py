@@ -63,6 +63,7 @@ from gate.terminal import (
     section,
     stop,
 )
+from reports import schema as report_schema
 from reports.wording import printable
 
 app = typer.Typer(
@@ -257,9 +258,11 @@ def doctor() -> None:
 
 
 @app.command(epilog="Example: parity-gate schema > matrices/schema.json")
-def schema() -> None:
+def schema(
+    *, report: Annotated[bool, typer.Option("--report", help="that of report.json instead")] = False
+) -> None:
     """Print the JSON schema of a matrix file, for editors."""
-    say(json.dumps(matrices.schema(), indent=2))
+    say(json.dumps(report_schema.schema() if report else matrices.schema(), indent=2))
 
 
 def _table(cells: tuple[Cell, ...]) -> str:

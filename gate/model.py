@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
+from pydantic import PositiveInt
+
 from backends.base import CONCLUSIONS
 from backends.evidence import Proof
 
@@ -139,9 +141,8 @@ class Mismatch:
     Attributes:
         frame: index of the frame, or of the operand in its corpus, from 0.
         score: output name.
-        reference, candidate: both values; UNSET (None) where a side leaves the score unset.
-        steps: candidate minus reference in representable numbers of `unit`; None when a side is
-            UNSET or NaN. -0 to +0 is one step.
+        reference, candidate: both values; UNSET where a side leaves the score unset.
+        steps: candidate minus reference in steps of `unit`, -0 to +0 as 1; none for UNSET or NaN.
         unit: `ulp32` when both values are float32 values, else `ulp64`; empty without steps.
         operands: integers that both sides were given, for an operand corpus only.
     """
@@ -163,8 +164,7 @@ class Comparison:
         scores: number of scores compared (frames x outputs).
         nans, unsets: reference scores that are NaN / UNSET.
         different: number of scores that differ.
-        mismatches: the scores that differ, by frame, then in output order: every one of pictures,
-            the first of an operand corpus.
+        mismatches: by frame, then in output order; all of pictures, the first of an operand corpus.
     """
 
     scores: int
@@ -257,7 +257,7 @@ class ReferenceScores:
     Attributes:
         reference: the backend's name.
         names: output names, one per column.
-        frames: one tuple of values per frame; UNSET is None.
+        frames: the values of each frame; UNSET where one is left unset.
         cached: whether they were computed by an earlier run.
     """
 
@@ -319,7 +319,7 @@ class Run:
         shard: the part of the selection that this run has, if not all of it.
         rerun_of: id of the run whose cells this one repeats, if it does.
         repeat: how often each candidate is computed.
-        sample: what is computed by the references that are controlled, each as `/`.join(Cell.of).
+        sample: the controlled references, as `feature/dialect/conclusion/options/fixture/name`.
     """
 
     id: str
@@ -339,7 +339,7 @@ class Run:
     rerun_of: str = ""
     required: tuple[str, ...] = ()
     rcp_table: str = ""
-    repeat: int = 1
+    repeat: PositiveInt = 1
     sample: tuple[str, ...] = ()
 
     def count(self, status: Status) -> int:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from backends import registry
 from gate import journal
-from gate.model import UNSET, Cell, ReferenceScores, Result, Run, Status
+from gate.model import UNSET, Cell, ReferenceScores, Result, Run, Status, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -89,7 +89,18 @@ def _run(document: dict[str, Any]) -> Run:
     results = [_result(entry) for entry in document.pop("cells")]
     references = [_reference(entry) for entry in document.pop("references")]
     blank: Run = _RUN.validate_python({**document, "results": (), "references": ()})
-    return replace(blank, results=tuple(results), references=tuple(references))
+    return _repeated(replace(blank, results=tuple(results), references=tuple(references)))
+
+
+def _repeated(run: Run) -> Run:
+    """Refuse a run with a candidate that was compared, and computed more or less often than all."""
+    for result in run.results:
+        times = 1 if result.stability is None else result.stability.runs
+        if result.comparison is not None and times != run.repeat:
+            told = f"was computed {counted(times, 'time')}, in a run with --repeat {run.repeat}"
+            message = f"cell {result.cell.id!r} {told}"
+            raise ValueError(message)
+    return run
 
 
 def _result(entry: dict[str, Any]) -> Result:
@@ -138,6 +149,9 @@ def _proved(result: Result) -> bool:
 def _reference(entry: dict[str, Any]) -> ReferenceScores:
     frames = [[_value(value) for value in frame] for frame in entry.pop("frames")]
     found: ReferenceScores = _REFERENCE.validate_python({**entry, "frames": frames})
+    if {len(frame) for frame in frames} != {len(found.names)}:
+        message = f"reference scores of {'/'.join(found.of)} are not one a name in each frame"
+        raise ValueError(message)
     return found
 
 
@@ -166,9 +180,10 @@ def _with(run: Run, entries: Iterable[dict[str, Any]]) -> Run:
         else:
             for title, facts in entry["environment"].items():
                 environment.setdefault(title, {}).update(facts)
-    return replace(
+    whole = replace(
         run,
         results=tuple(results.values()),
         references=tuple(references.values()),
         environment=environment,
     )
+    return _repeated(whole)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from program import Gate, Outcome
 from backends.base import Arithmetic, Backend, Clip, Feature, Options, Scores
 from backends.cpu import Cpu
 from gate import record, workers
-from gate.model import Run, Status
+from gate.model import Run, Stability, Status
 
 CELL = "float_adm/rcpss-single/default/noise_17x17_8/opencl:pocl"
 CELLS = "*/noise_17x17_8/opencl:pocl"
@@ -267,13 +267,58 @@ def test_a_rerun_repeats_as_its_report_says_unless_told_otherwise(
     assert load("out/rerun").command.count(f"--repeat {times}") == (times > 1)
 
 
-@pytest.mark.parametrize("times", [0, 10_001])
-def test_a_report_that_tells_of_too_many_repeats_is_refused(times: int, gate: Gate) -> None:
-    gate("run", "matrices/smoke.yaml", "--cell", CELL)
+def tell_of_repeats(times: int, stability: Stability | None) -> None:
+    """Let the report of one cell say how often all were computed, and how often this one was."""
     document = json.loads(Path("out/report.json").read_text("utf-8"))
-    Path("out/report.json").write_text(json.dumps({**document, "repeat": times}), "utf-8")
+    document["repeat"] = times
+    document["cells"][0]["stability"] = asdict(stability) if stability else None
+    Path("out/report.json").write_text(json.dumps(document), "utf-8")
+    Path("out/journal.jsonl").write_bytes(b"")
+
+
+def test_a_report_that_tells_of_too_many_repeats_is_refused(gate: Gate) -> None:
+    gate("run", "matrices/smoke.yaml", "--cell", CELL)
+    tell_of_repeats(10_001, Stability(10_001, 1, 0))
     for arguments in (("rerun", "out"), ("run", "--resume", "out")):
         outcome = gate(*arguments)
         assert outcome.code == 2
-        assert f"the report tells of --repeat {times}; allowed: 1 to 10000" in outcome.err
+        assert "the report tells of --repeat 10001; allowed: 1 to 10000" in outcome.err
     assert gate("rerun", "out", "--repeat", "1").code == 0
+
+
+@pytest.mark.parametrize("times", [0, -1])
+def test_a_report_of_a_run_that_computed_nothing_is_none(times: int, gate: Gate) -> None:
+    gate("run", "matrices/smoke.yaml", "--cell", CELL)
+    tell_of_repeats(times, None)
+    for arguments in (("report", "out"), ("rerun", "out"), ("run", "--resume", "out")):
+        outcome = gate(*arguments)
+        assert outcome.code == 2
+        assert "report.json: repeat: Input should be greater than 0; it is no" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("times", "stability", "told"),
+    [
+        (1, Stability(2, 1, 0), "computed 2 times, in a run with --repeat 1;"),
+        (3, Stability(2, 1, 0), "computed 2 times, in a run with --repeat 3;"),
+        (3, Stability(4, 1, 0), "computed 4 times, in a run with --repeat 3;"),
+        (3, None, "computed 1 time, in a run with --repeat 3;"),
+        (3, Stability(3, 1, 0), ""),
+    ],
+)
+def test_a_cell_is_computed_as_often_as_its_run_says(
+    times: int, stability: Stability | None, told: str, gate: Gate
+) -> None:
+    gate("run", "matrices/smoke.yaml", "--cell", CELL)
+    tell_of_repeats(times, stability)
+    outcome = gate("report", "out")
+    assert (outcome.code, told in outcome.err) == (2 if told else 0, True)
+
+
+def test_a_journal_tells_of_as_many_repeats_as_its_report(gate: Gate) -> None:
+    gate("run", "matrices/smoke.yaml", "--cell", CELL, "--repeat", "2")
+    path = Path("out/journal.jsonl")
+    path.write_text(path.read_text("utf-8").replace('"runs": 2', '"runs": 3'), "utf-8")
+    outcome = gate("report", "out")
+    assert outcome.code == 2
+    assert "computed 3 times, in a run with --repeat 2; it is no report" in outcome.err

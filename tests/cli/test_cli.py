@@ -20,6 +20,8 @@ from backends import base, registry
 from backends.base import Clip, Scores, Unavailable
 from gate import publish, runner, workers
 from gate.terminal import write_whole
+from reports import json as json_report
+from reports import schema as report_schema
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ["journal.jsonl", "junit.xml", "report.json", "report.md"]
@@ -456,8 +458,17 @@ def test_doctor_exits_4_where_the_features_are_not_built(
     assert "cpu: here\n" in outcome.out
 
 
+def test_a_report_off_its_schema_fails_the_test_that_wrote_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_report, "SCHEMA_VERSION", 3)
+    with pytest.raises(AssertionError, match=r"out/report.json: .*schema_version: 4 was expected"):
+        desk("run", "m.yaml")
+
+
 def test_schema_is_json_and_version_is_one_line(desk: Desk) -> None:
-    assert "properties" in json.loads(desk("schema").out)
+    assert "fixtures" in json.loads(desk("schema").out)["properties"]
+    assert json.loads(desk("schema", "--report").out) == report_schema.schema()
     assert desk("--version").out.startswith("parity-gate ")
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from planting import CANDIDATE
+from report_schema import require_valid
 
 from backends import interrupts
 from gate import cli, publish, runner
@@ -55,6 +56,7 @@ def test_a_signal_ends_a_run_with_every_report(number: signal.Signals, tmp_path:
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert {path.name for path in (tmp_path / "out").iterdir()} == REPORTS
+    require_valid(tmp_path / "out" / "report.json")
     assert out.splitlines()[-1].startswith("INTERRUPTED: ")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import quick_gate
 from program import Gate
+from report_schema import require_valid
 
 from backends.base import Backend
 from backends.cpu import Cpu
@@ -61,7 +62,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def killed_after(folder: Path, wanted: int) -> Path:
-    """Kill the gate when its journal has so many lines; return the folder of its reports."""
+    """Kill the gate when its journal has so many lines; return the folder of its valid reports."""
     out = folder / "out"
     with subprocess.Popen(
         command(*ARGUMENTS), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -69,6 +70,7 @@ def killed_after(folder: Path, wanted: int) -> Path:
         while lines(out) < wanted and started.poll() is None:
             pass
         started.kill()
+    require_valid(out / record.NAME)
     return out
 
 
@@ -258,6 +260,7 @@ def test_where_no_file_can_grow_the_last_good_reports_stay(
     assert kept.unfinished == CELLS
     recovered = record.recovered(out)
     assert 0 < recovered.unfinished < CELLS
+    require_valid(out / record.NAME)
     assert {p.name for p in out.iterdir()} == {
         *("junit.xml", "report.md", "report.json", journal.NAME)
     }

@@ -123,9 +123,9 @@ def test_a_known_deviation_needs_evidence_too(
 
 
 def test_a_red_cell_is_read_without_evidence(
-    build_run: BuildRun, failed: Result, unsteady: Result, broken: Result, tmp_path: Path
+    build_run: BuildRun, failed: Result, moved: Result, broken: Result, tmp_path: Path
 ) -> None:
-    run = read(tmp_path, build_run(failed, unsteady, broken))
+    run = read(tmp_path, build_run(failed, moved, broken))
     assert [result.proof for result in run.results] == [None] * 3
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from report_schema import faults
 from rich.console import Console
 
 from gate.model import Cell, Comparison, Control, Mismatch, Result, Run, Stability, Status
@@ -138,6 +139,7 @@ def _joined(text: str) -> str:
 def test_json_gives_every_text_back(texts: tuple[str, ...], build: Build) -> None:
     run = build(texts)
     document = json.loads(json_report.render(run))
+    assert faults(document) == []
     cells = document["cells"]
     for name, told in (
         ("id", [result.cell.id for result in run.results]),

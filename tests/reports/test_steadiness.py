@@ -316,8 +316,10 @@ def test_references_of_an_earlier_run_are_counted_in_every_report(
 
 
 def test_a_report_reads_back_as_it_was_written(run: Run, moved: Result, tmp_path: Path) -> None:
-    own = {"controls": (AGAIN, ONE_THREAD, OWN), "stability": Stability(30, 1, 0)}
+    steady = Stability(30, 1, 0)
+    own = {"controls": (AGAIN, ONE_THREAD, OWN), "stability": steady}
     results = tuple(result if result.unstable else replace(result, **own) for result in run.results)  # type: ignore[arg-type]  # fields by name
+    moved = replace(moved, stability=steady)
     cached = tuple(replace(scores, cached=True) for scores in run.references)
     written = replace(
         run, results=(*results, moved), references=(*run.references, *cached), repeat=30

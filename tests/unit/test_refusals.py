@@ -10,7 +10,7 @@ from runner_desk import Desk, FakeBackend, grid, make_cell, scores
 
 from backends import registry
 from backends.base import Arithmetic, CompilationFailed, NoResult, Refused, Scores
-from gate import fuzz, runner
+from gate import fuzz
 from gate.model import BOTH_REFUSE, ExitCode, Run, Status
 from gate.opening import Reported, Trouble
 
@@ -23,11 +23,8 @@ def no_result(refused: Scores | None = None) -> NoResult:
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
-    desk = Desk()
+def desk(desk: Desk) -> Desk:
     desk.errors["compute cpu"] = no_result()
-    monkeypatch.setattr(runner, "open_fixture", desk.open_fixture)
-    monkeypatch.setattr(registry, "features", lambda: {"fake": desk})
     return desk
 
 
