@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backends.evidence import Owed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backends.base import Arithmetic, Clip, Feature, Options, Scores
 
 NAMES = ("cpu",)
+OWED = {"cpu": Owed()}  # no more than the frames that it reads
 
 
 class Cpu:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from backends.base import Number
 
 NAMES = ("cuda",)
-OWED = {"cuda": Owed(launches=True, facts={"device UUID": ""})}
+OWED = {"cuda": Owed(launches=True, facts={"device UUID": "", "PCI bus": ""})}
 
 GIB = 1 << 30
 ABSENT = (35, 100)  # cudaErrorInsufficientDriver, which also means none; cudaErrorNoDevice
@@ -48,11 +48,18 @@ FLAGS = Flags()
 class CudaKernels:
     """A loaded module."""
 
-    def __init__(self, cupy: Any, module: Any, work_group: tuple[int, int, int]) -> None:  # noqa: ANN401 - CuPy has no types
-        """Wrap a cupy.cuda.function.Module."""
+    def __init__(
+        self,
+        cupy: Any,  # noqa: ANN401 - CuPy has no types
+        module: Any,  # noqa: ANN401
+        work_group: tuple[int, int, int],
+        ran: set[int],
+    ) -> None:
+        """Wrap a cupy.cuda.function.Module; each launch adds the current device to `ran`."""
         self._cupy = cupy
         self._module = module
         self._work_group = work_group
+        self._ran = ran
 
     def launch(
         self, kernel: str, size: tuple[int, int, int], *arguments: Buffer | np.generic
@@ -60,6 +67,7 @@ class CudaKernels:
         """Launch `kernel` over `size` rounded up to whole blocks, between two events."""
         grid = tuple(-(-n // g) for n, g in zip(size, self._work_group, strict=True))
         values = tuple(a.address if isinstance(a, CudaBuffer) else a for a in arguments)
+        self._ran.add(self._cupy.cuda.runtime.getDevice())
         before, after = self._cupy.cuda.Event(), self._cupy.cuda.Event()
         before.record()  # on the current stream, as the launch
         self._module.get_function(kernel)(grid, self._work_group, values)
@@ -87,6 +95,7 @@ class CudaDevice:
         """
         self._cupy = cupy
         self._work_group = work_group
+        self._ran: set[int] = set()
         free, _total = cupy.cuda.runtime.memGetInfo()
         self.memory_budget = min(free // 4, 2 * GIB)
 
@@ -99,7 +108,11 @@ class CudaDevice:
         capability = self._cupy.cuda.Device().compute_capability
         module = self._cupy.cuda.function.Module()
         module.load(_compile(self._cupy.cuda.nvrtc, source, f"sm_{capability}", FLAGS))
-        return CudaKernels(self._cupy, module, self._work_group)
+        return self.kernels(module)
+
+    def kernels(self, module: Any) -> CudaKernels:  # noqa: ANN401 - CuPy has no types
+        """Return the kernels of a module that was loaded on this device."""
+        return CudaKernels(self._cupy, module, self._work_group, self._ran)
 
     def upload(self, array: NDArray[np.generic]) -> CudaBuffer:
         """Copy an array to the device."""
@@ -129,8 +142,9 @@ class CudaDevice:
     def spans(self, launches: Sequence[Any]) -> list[tuple[int, int]]:
         """Return when launches began and ended, in nanoseconds since the first of them began.
 
-        CUDA tells how far events are apart, in float32 milliseconds: a kernel's own time is asked
-        for alone, so that it keeps its digits.
+        CUDA tells how far events are apart, in float32 milliseconds: the time of a launch is asked
+        for alone, so that it keeps its digits. It is the stream's, with what the host took to
+        launch; events with nothing between them are apart, too.
         """
         found = []
         for before, after in launches:
@@ -141,9 +155,12 @@ class CudaDevice:
         return found
 
     def facts(self) -> dict[str, str]:
-        """Return the current device."""
-        properties = _properties(self._cupy.cuda.runtime, self._cupy.cuda.runtime.getDevice())
-        return {"device": properties["name"].decode(), "device UUID": properties["uuid"].hex()}
+        """Return what ran since the last call; the current device, where nothing did."""
+        runtime = self._cupy.cuda.runtime
+        devices = sorted(self._ran) or [runtime.getDevice()]
+        self._ran.clear()
+        told = [_identity(runtime, device) for device in devices]
+        return {name: " and ".join(one[name] for one in told) for name in told[0]}
 
     def release(self) -> None:
         """Give pooled memory back to the driver; a device that has died keeps its memory."""
@@ -156,6 +173,17 @@ class CudaDevice:
 def _properties(runtime: Any, device: int) -> Any:  # noqa: ANN401 - CuPy has no types
     """Return what takes a driver long to tell and never changes."""
     return runtime.getDeviceProperties(device)
+
+
+@functools.cache
+def _identity(runtime: Any, device: int) -> dict[str, str]:  # noqa: ANN401 - CuPy has no types
+    properties = _properties(runtime, device)
+    return {
+        "device": properties["name"].decode(),
+        # CuPy takes its bytes for a text, which ends at a zero or goes on behind it.
+        "device UUID": properties["uuid"][:16].ljust(16, b"\0").hex(),
+        "PCI bus": runtime.deviceGetPCIBusId(device),
+    }
 
 
 def _memory(buffer: Buffer) -> Any:  # noqa: ANN401 - CuPy has no types

@@ -61,7 +61,7 @@ class Proof:
         runtime: the device or the program that ran; empty where neither is owed.
         frames: how many were read.
         launches: of a feature's kernels, from the first upload of pictures on.
-        nanoseconds: that these took on the device.
+        nanoseconds: that these took, as the device's runtime tells.
     """
 
     runtime: str

@@ -26,11 +26,15 @@ class BackendModule(Protocol):
 
     One that has not every arithmetic of every feature also has `require(feature, arithmetic,
     options)`, which raises Refused without opening anything. One that is known to have other bits
-    has `deviates(feature, arithmetic, options)`, asked where `require` refuses nothing. One whose
-    scores must come with more evidence than the frames that were read has `OWED`, by name.
+    has `deviates(feature, arithmetic, options)`, asked where `require` refuses nothing.
+
+    Attributes:
+        NAMES: of its backends.
+        OWED: the evidence that the scores of each of them must come with.
     """
 
     NAMES: tuple[str, ...]
+    OWED: Mapping[str, Owed]
 
     def open_backend(self, name: str) -> Backend:
         """Open the backend called `name`, one of NAMES; raises Unavailable."""
@@ -105,8 +109,8 @@ def deviates(name: str, feature: Feature, arithmetic: Arithmetic, options: Optio
 
 def owed(name: str) -> Owed:
     """Return what evidence the scores of a backend must come with; it need not be here."""
-    declared: Mapping[str, Owed] = getattr(_backends().get(name), "OWED", {})
-    return declared.get(name, Owed())
+    module = _backends().get(name)
+    return Owed() if module is None else module.OWED[name]
 
 
 def broken() -> Mapping[str, str]:

@@ -77,7 +77,7 @@ class Watched:
     def download(
         self, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Number]
     ) -> NDArray[Number]:
-        """Copy a buffer back as an array; a clip may be long, so nothing is kept beyond it."""
+        """Copy a buffer back as an array; only numbers of what led to it are kept beyond it."""
         array = self._runtime.download(buffer, shape, dtype)
         self._collect()
         return array

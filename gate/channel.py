@@ -7,6 +7,7 @@ import math
 import select
 import socket
 import struct
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -49,23 +50,24 @@ class Channel:
         whole = b"".join([SIZE.pack(size), text, *(array.tobytes() for array in arrays)])
         self._socket.sendall(whole)
 
-    def ready(self, seconds: float) -> bool:
-        """Return whether some of a message is there, now or so much later."""
-        return bool(self._read) or bool(self._news.poll(max(0, 1e3 * seconds)))
-
-    def receive(self) -> Message:
+    def receive(self, until: float = math.inf) -> Message:
         """Wait for a message and its arrays, which cannot be written to.
 
+        Args:
+            until: when to give up, on the clock of `time.monotonic`; what has come by then is lost.
+
         Raises:
+            TimeoutError: it was not there in time.
             EOFError, OSError: the other side is gone.
         """
         while len(self._read) < SIZE.size:
+            self._wait(until)
             self._read += _some(self._socket.recv(CHUNK))
         (size,) = SIZE.unpack_from(self._read)
         piece = self._read[SIZE.size : SIZE.size + size]
         del self._read[: SIZE.size + size]
         if len(piece) < size:
-            piece = self._rest(piece, size)
+            piece = self._rest(piece, size, until)
         end = piece.index(b"\n") + 1
         message: dict[str, Any] = json.loads(piece[:end])
         arrays = []
@@ -80,12 +82,17 @@ class Channel:
         """Close the connection."""
         self._socket.close()
 
-    def _rest(self, begun: bytearray, size: int) -> bytearray:
+    def _wait(self, until: float) -> None:
+        if until < math.inf and not self._news.poll(max(0, 1e3 * (until - monotonic()))):
+            raise TimeoutError
+
+    def _rest(self, begun: bytearray, size: int, until: float) -> bytearray:
         """Return a message of which some has come; large ones are not copied again."""
         piece, have = bytearray(size), len(begun)
         piece[:have] = begun
         with memoryview(piece) as view:
             while have < size:
+                self._wait(until)
                 have += _some(self._socket.recv_into(view[have:]))
         return piece
 

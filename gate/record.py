@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NAME = "report.json"
 VERSION = 4
 LARGEST = 1 << 30  # bytes
+DIGITS = 21  # of steps between two doubles at most, with a sign
 
 _RUN = TypeAdapter(Run)
 _RESULT = TypeAdapter(Result)
@@ -42,7 +43,7 @@ def load(path: Path) -> Run:
         if path.stat().st_size > LARGEST:
             message = f"{path}: larger than {LARGEST >> 30} GiB, so it is no report"
             raise Unreadable(message)
-        document = json.loads(path.read_bytes())
+        document = json.loads(path.read_bytes(), parse_int=_integer)
     except OSError as error:
         message = f"{path}: {error.strerror}; name a report.json of parity-gate"
         raise Unreadable(message) from error
@@ -53,6 +54,13 @@ def load(path: Path) -> Run:
         message = f"{path}: it is no report of schema_version {VERSION}; run the matrix again"
         raise Unreadable(message)
     return _checked(path, lambda: _run(document))
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > DIGITS:
+        message = f"a number has {len(digits)} digits"
+        raise ValueError(message)
+    return int(digits)
 
 
 def recovered(folder: Path) -> Run:

@@ -363,9 +363,9 @@ class _Process:
         until = monotonic() + seconds
         while True:
             try:
-                if not self._channel.ready(until - monotonic()):
-                    break
-                answer, arrays = self._channel.receive()
+                answer, arrays = self._channel.receive(until)
+            except TimeoutError:
+                break
             except (EOFError, OSError):
                 raise Reported(self._ended()) from None
             if clip is None or "read" not in answer:
@@ -419,9 +419,8 @@ class _Process:
 
 
 def _limit(connection: socket.socket) -> None:
-    """Let no message that a process stopped in the middle of block the gate for ever."""
+    """Let no process that does not read what it is told block the gate for ever."""
     seconds = struct.pack("ll", round(CLOSING), 0)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, seconds)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
 
 

@@ -30,7 +30,8 @@ def render(run: Run) -> str:
     """Return the run as strict JSON, with one line a cell.
 
     Two runs that differ only in times differ only under the keys `started`, `seconds`,
-    `reference_seconds` and `nanoseconds`. Values are hex floats, or `UNSET`, `nan`, `inf`, `-inf`.
+    `reference_seconds` and `nanoseconds`, and under `launches` where a device had less free memory
+    and so smaller batches. Values are hex floats, or `UNSET`, `nan`, `inf`, `-inf`.
     Texts read back as they are, but two surrogates side by side as the one character that they
     spell.
     """

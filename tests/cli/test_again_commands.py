@@ -252,3 +252,17 @@ def test_the_report_of_a_tampered_cell_is_refused(gate: Gate) -> None:
     ended = gate("rerun", "out")
     assert ended.code == 2
     assert "cell 'else' says of itself that it is" in ended.err
+
+
+@pytest.mark.parametrize(
+    "command", [["rerun", "out"], ["report", "out"], ["merge", "out", "--out=m"]]
+)
+def test_a_report_with_a_number_too_large_is_refused(command: list[str], gate: Gate) -> None:
+    gate("run", "matrices/smoke.yaml", "--cell", RED)
+    report = Path("out/report.json").read_text("utf-8")
+    large = report.replace('"launches": ', f'"launches": 1{"0" * 400}')
+    assert large != report
+    Path("out/report.json").write_text(large, "utf-8")
+    ended = gate(*command)
+    assert ended.code == 2
+    assert "it is no JSON (a number has 40" in ended.err

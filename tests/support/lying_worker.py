@@ -62,6 +62,7 @@ LIES: Mapping[str, Lie] = {
     "a frame is missing": lambda told: told,
     "no scores": lambda told: told,
     "the computation before": lambda told: told,
+    "wrong scores, and the computation before": lambda told: told,
     "the last run's file": lambda told: told,
 }
 
@@ -103,7 +104,9 @@ class Liar(Forger):
             super().compute(feature, arithmetic, options, FirstFrame(clip))
             return Cpu().compute(feature, arithmetic, options, clip.clip)  # where nobody sees it
         scores = shortened(self._lie, super().compute(feature, arithmetic, options, clip))
-        if self._lie == "the computation before":
+        if self._lie.startswith("wrong scores"):
+            scores = Scores(scores.names, scores.values + 1, scores.unset)
+        if self._lie.endswith("the computation before"):
             scores, self._told = self._kept.setdefault(self._lie, (scores, super().evidence()))
         elif self._lie == "the last run's file":
             file = Path(os.environ[FOLDER]) / f"{arithmetic.dialect}.npz"

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from backends.cuda import CudaDevice, CudaKernels
+from backends.cuda import OWED, CudaDevice
+from backends.evidence import Evidence, Launch
+from gate.proof import flaw_without_pictures
 
 KERNEL = 0.0025  # milliseconds
 
 
 class Driver:
-    """A driver on which nothing but kernels takes time."""
+    """A driver of two devices, on which nothing but kernels takes time."""
 
     def __init__(self, took: float = KERNEL) -> None:
         self.log: list[str] = []
-        self.uuid = bytes(range(16))
-        self.asked = 0
+        self.uuid = bytes(range(16, 32))
+        self.current = 0
+        self.asked: list[int] = []
         self._now, self._took = 0.0, took
         self.cuda = SimpleNamespace(
             runtime=self, Event=lambda: Event(self), get_elapsed_time=lambda a, b: b.at - a.at
@@ -29,12 +33,14 @@ class Driver:
         return 1 << 30, 1 << 30
 
     def getDevice(self) -> int:  # noqa: N802 - CuPy's name
-        return 0
+        return self.current
 
     def getDeviceProperties(self, device: int) -> dict[str, Any]:  # noqa: N802 - CuPy's name
-        assert device == 0
-        self.asked += 1
+        self.asked.append(device)
         return {"name": b"a GPU", "uuid": self.uuid}
+
+    def deviceGetPCIBusId(self, device: int) -> str:  # noqa: N802 - CuPy's name
+        return f"0000:0{device}:00.0"
 
     def get_function(self, name: str) -> Any:  # noqa: ANN401 - a kernel
         def run(*_: object) -> None:
@@ -70,7 +76,7 @@ class Event:
 
 
 def launched(driver: Driver, *names: str) -> list[Any]:
-    kernels = CudaKernels(driver, driver, (64, 4, 1))
+    kernels = CudaDevice(driver).kernels(driver)
     return [kernels.launch(name, (5, 5, 1), np.int32(1)) for name in names]
 
 
@@ -86,16 +92,50 @@ def test_no_launch_has_no_span() -> None:
     assert CudaDevice(Driver()).spans([]) == []
 
 
-def test_a_kernel_that_took_no_time_does_not_end_after_it_began() -> None:
+def test_events_without_time_between_them_are_told_as_they_are() -> None:
     driver = Driver(took=0)
     ((start, end),) = CudaDevice(driver).spans(launched(driver, "fold"))
     assert start == end
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_which_device_ran_is_told_and_costs_the_driver_one_question(times: int) -> None:
+def test_which_device_is_current_is_told_and_costs_the_driver_one_question(times: int) -> None:
     driver = Driver()
     device = CudaDevice(driver)
     for _ in range(times):
-        assert device.facts() == {"device": "a GPU", "device UUID": driver.uuid.hex()}
-    assert driver.asked == 1
+        assert device.facts() == {
+            "device": "a GPU",
+            "device UUID": driver.uuid.hex(),
+            "PCI bus": "0000:00:00.0",
+        }
+    assert driver.asked == [0]
+
+
+def test_a_launch_on_another_device_than_the_current_one_is_told() -> None:
+    driver = Driver()
+    device = CudaDevice(driver)
+    opened = device.facts()
+    kernels = device.kernels(driver)
+    kernels.launch("csf", (5, 5, 1))
+    driver.current = 1
+    kernels.launch("fold", (5, 5, 1))
+    driver.current = 0
+    told = device.facts()
+    assert told["PCI bus"] == "0000:00:00.0 and 0000:01:00.0"
+    evidence = Evidence(facts=told, launches=(Launch("csf", 0, 1),))
+    flaw = flaw_without_pictures("cuda", evidence, owed=OWED["cuda"], opened=opened)
+    assert flaw.startswith("cuda was opened with device UUID ")
+    one_uuid = replace(evidence, facts={**told, "device UUID": opened["device UUID"]})  # if cut
+    flaw = flaw_without_pictures("cuda", one_uuid, owed=OWED["cuda"], opened=opened)
+    assert flaw.startswith("cuda was opened with PCI bus '0000:00:00.0', and ran on '")
+    kernels.launch("csf", (5, 5, 1))
+    assert device.facts() == opened  # what was told is not told again
+
+
+@pytest.mark.parametrize("uuid", [b"", b"\x01", bytes(range(16)), bytes(range(1, 25))])
+def test_a_uuid_with_zeros_or_more_behind_it_has_sixteen_bytes(uuid: bytes) -> None:
+    driver = Driver()
+    driver.uuid = uuid.split(b"\0")[0] if len(uuid) == 16 else uuid  # as CuPy cuts it
+    told = CudaDevice(driver).facts()["device UUID"]
+    assert len(bytes.fromhex(told)) == 16
+    assert bytes.fromhex(told).startswith(driver.uuid[:16])

@@ -243,7 +243,7 @@ def test_a_report_keeps_what_ran_on_pictures() -> None:
 
 OWED: Mapping[str, Owed] = {
     "cpu": Owed(),
-    "cuda": Owed(launches=True, facts={"device UUID": ""}),
+    "cuda": Owed(launches=True, facts={"device UUID": "", "PCI bus": ""}),
     "libvmaf": Owed(endings=True, facts={"libvmaf": "", "ffmpeg binary": "sha256 "}),
 }
 
