@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAME = "report.json"
 VERSION = 4
 LARGEST = 1 << 30  # bytes
-DIGITS = 21  # of steps between two doubles at most, with a sign
+DIGITS = 300  # of a number at most; a float holds that many
 
 _RUN = TypeAdapter(Run)
 _RESULT = TypeAdapter(Result)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from junit_structure import require_structure
 from planting import CANDIDATE
 from report_schema import require_valid
 
@@ -57,6 +58,7 @@ def test_a_signal_ends_a_run_with_every_report(number: signal.Signals, tmp_path:
     assert process.returncode == 130
     assert {path.name for path in (tmp_path / "out").iterdir()} == REPORTS
     require_valid(tmp_path / "out" / "report.json")
+    require_structure(tmp_path / "out" / "junit.xml")
     assert out.splitlines()[-1].startswith("INTERRUPTED: ")
 
 

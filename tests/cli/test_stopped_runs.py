@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import quick_gate
+from junit_structure import require_structure
 from program import Gate
 from report_schema import require_valid
 
@@ -71,6 +72,7 @@ def killed_after(folder: Path, wanted: int) -> Path:
             pass
         started.kill()
     require_valid(out / record.NAME)
+    require_structure(out / "junit.xml")
     return out
 
 
@@ -261,6 +263,7 @@ def test_where_no_file_can_grow_the_last_good_reports_stay(
     recovered = record.recovered(out)
     assert 0 < recovered.unfinished < CELLS
     require_valid(out / record.NAME)
+    require_structure(out / "junit.xml")
     assert {p.name for p in out.iterdir()} == {
         *("junit.xml", "report.md", "report.json", journal.NAME)
     }
