@@ -128,7 +128,18 @@ def rerun_cells(  # noqa: PLR0913 - one option each
             one.candidate for one in chosen if one.id in red or one.candidate in read.required
         ]
         needs = tuple(dict.fromkeys((*required, *needed)))
-        part = Part(chosen, tuple(cell or ()), needs, rerun_of=read.id)
+        fixtures = {one.fixture for one in chosen}
+        part = Part(
+            chosen,
+            tuple(cell or ()),
+            needs,
+            rerun_of=read.id,
+            fixtures={
+                name: fact
+                for name, fact in read.fixtures.items()
+                if name in fixtures or name.rpartition(".")[0] in fixtures
+            },
+        )
         raise typer.Exit(origin.finish(part, out, ignore_interrupts))
 
 
@@ -170,6 +181,9 @@ def _of_file(
     table, times = replayed(named), repeat or _repeats(read.repeat)
     declared, cells, _ = load_matrix(path, None)
 
+    changed = read.matrix.get("sha256") != declared.sha256
+    notes = (f"the matrix is not as it was in run {read.id}",) if changed else ()
+
     def finish_file(part: Part, out: Path, ignore_interrupts: Callable[[], None]) -> ExitCode:
         begun = runner.begun(
             declared,
@@ -181,6 +195,7 @@ def _of_file(
             rcp_table=named or "",
             rerun_of=part.rerun_of,
             repeat=times,
+            notes=notes,
         )
         kept = reference_cache(wanted=wanted)
         return finish(declared, begun, out, table, kept, ignore_interrupts)
@@ -245,6 +260,7 @@ class _Report(NamedTuple):
         id: of the run.
         cells: what it says of each cell.
         matrix: facts of the matrix, or of what takes its place: its sha256, what draws it again.
+        fixtures: facts of pictures and operands, by name.
         rcp_table: the replayed table, as the run's command line named it.
         required: backends that had to be there.
         repeat: how often it computed each candidate.
@@ -253,6 +269,7 @@ class _Report(NamedTuple):
     id: str
     cells: list[Reported]
     matrix: Mapping[str, str]
+    fixtures: Mapping[str, str]
     rcp_table: str = ""
     required: tuple[str, ...] = ()
     repeat: int = 1
@@ -276,20 +293,26 @@ def _reported(path: Path) -> _Report:
             message = f"{path}: {error}"
             raise Unreadable(message) from error
     run = record.load(path / record.NAME if path.is_dir() else path)
-    facts = run.environment.get("matrix", {})
-    return _Report(run.id, rerun.of_run(run), facts, run.rcp_table, run.required, run.repeat)
+    sections = run.environment.get("matrix", {}), run.environment.get("fixtures", {})
+    return _Report(run.id, rerun.of_run(run), *sections, run.rcp_table, run.required, run.repeat)
 
 
 def _of_junit(document: bytes) -> _Report:
     cells, facts = rerun.of_junit(document)
-    for name in ("run", "replayed table", "runs of each candidate"):
+    for name in ("run", "replayed table", "runs of each candidate", "required backends"):
         if name not in facts:
             message = f"the file does not tell its {name}; name the report.json beside it"
             raise ValueError(message)
     table = "" if facts["replayed table"] == "none" else facts["replayed table"]
-    of, times = "matrix: ", int(facts["runs of each candidate"])
-    matrix = {name.removeprefix(of): fact for name, fact in facts.items() if name.startswith(of)}
-    return _Report(facts["run"], cells, matrix, table, repeat=times)
+    required = () if facts["required backends"] == "none" else facts["required backends"].split()
+    times = int(facts["runs of each candidate"])
+    sections = _section(facts, "matrix"), _section(facts, "fixtures")
+    return _Report(facts["run"], cells, *sections, table, tuple(required), times)
+
+
+def _section(facts: Mapping[str, str], title: str) -> dict[str, str]:
+    of = f"{title}: "
+    return {name.removeprefix(of): fact for name, fact in facts.items() if name.startswith(of)}
 
 
 def matrix_here(digest: str, report: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,6 +59,7 @@ class Asked:
         arguments: those of the command line that a cell needs to be repeated.
         facts: the same for a report, which a program that runs its cells again reads.
         rerun_of: id of the run whose cells are repeated, if they are.
+        fixtures: what that run's report says of corpora, by name.
     """
 
     title: str
@@ -70,6 +71,7 @@ class Asked:
     arguments: tuple[str, ...]
     facts: Mapping[str, str]
     rerun_of: str = ""
+    fixtures: Mapping[str, str] = field(default_factory=dict)
 
     def samples(self, cells: Iterable[Cell]) -> int:
         """Return the number of samples of the corpora of some cells."""

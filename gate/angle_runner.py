@@ -212,11 +212,16 @@ class _Session:
     """The cells of one run and what has become of them so far."""
 
     def __init__(
-        self, predicate: Predicate, backends: Backends, progress: Callable[[int], None]
+        self,
+        predicate: Predicate,
+        backends: Backends,
+        progress: Callable[[int], None],
+        before: Mapping[str, str],
     ) -> None:
         self._predicate = predicate
         self._backends = backends
         self._progress = progress
+        self._before = before  # what corpora had in the run whose cells are repeated
         self._samples = 0
         self._candidates: dict[str, Candidate | Trouble] = {}
         self.results: dict[str, Result] = {}  # by cell id
@@ -280,7 +285,10 @@ class _Session:
                 seconds += made.seconds
                 self._progress(self._samples + samples)
         self._samples += samples
-        self.fixtures[corpus.name] = f"{samples} samples, {flags} flags"
+        told = self.fixtures[corpus.name] = f"{samples} samples, {flags} flags"
+        if self._before.get(corpus.name, told) != told:
+            message = f"{corpus.name} has {told}, and {self._before[corpus.name]} in the report"
+            raise Incomparable(message)
         return seconds
 
 
@@ -309,7 +317,7 @@ def run(
     """
     started, began, interrupted = datetime.now(UTC), perf_counter(), False
     backends = Backends(open_backend)
-    session = _Session(asked.predicate, backends, progress)
+    session = _Session(asked.predicate, backends, progress, asked.fixtures)
     corpora = {corpus.name: corpus for corpus in asked.corpora}
     used = tuple(dict.fromkeys(cell.candidate for cell in cells))
     devices = [name for name in (*used, *asked.required) if not _spelling(name)]
@@ -341,6 +349,7 @@ def run(
         seconds=perf_counter() - began,
         interrupted=interrupted,
         rerun_of=asked.rerun_of,
+        required=asked.required,
     )
 
 

@@ -261,7 +261,7 @@ def doctor() -> None:
 def schema(
     *, report: Annotated[bool, typer.Option("--report", help="that of report.json instead")] = False
 ) -> None:
-    """Print the JSON schema of a matrix file, for editors."""
+    """Print the JSON schema of matrix files, for editors, or of report.json."""
     say(json.dumps(report_schema.schema() if report else matrices.schema(), indent=2))
 
 

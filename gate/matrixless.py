@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gate import angle, angle_runner, fuzz, runner, workers
@@ -11,7 +11,7 @@ from gate.publish import publish, publishing
 from gate.terminal import cell_progress, counting, say, uncut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from gate.angle import Asked
@@ -28,12 +28,14 @@ class Part:
         selection: the globs that chose them, for the record.
         required: backends that must be there.
         rerun_of: id of the run whose cells they repeat, if they do.
+        fixtures: what that run's report says of their pictures or operands, by name.
     """
 
     cells: tuple[Cell, ...]
     selection: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     rerun_of: str = ""
+    fixtures: Mapping[str, str] = field(default_factory=dict)
 
 
 def finish_drawn(
@@ -49,6 +51,7 @@ def finish_drawn(
         required=part.required,
         notes=(f"drawn with seed {drawing.seed}",),
         rerun_of=part.rerun_of,
+        fixtures=part.fixtures,
     )
     with fuzz.Kept(workers.open_worker) as backends:
         with cell_progress(len(part.cells)) as bar, publishing(out, blank, bar) as publisher:
@@ -71,7 +74,7 @@ def finish_angle(
     """Run cells of operand corpora, tell how often each candidate differs, and publish it."""
     with counting("of the samples", asked.samples(part.cells)) as progress:
         finished = angle_runner.run(
-            replace(asked, required=part.required, rerun_of=part.rerun_of),
+            replace(asked, required=part.required, rerun_of=part.rerun_of, fixtures=part.fixtures),
             part.cells,
             selection=part.selection,
             command=as_started(out, *asked.arguments),

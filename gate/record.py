@@ -86,7 +86,7 @@ def _checked(path: Path, read: Callable[[], Run]) -> Run:
         where = ".".join(map(str, first["loc"]))
         message = f"{path}: {where or 'document'}: {first['msg']}; it is no report of parity-gate"
         raise Unreadable(message) from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         message = f"{path}: {type(error).__name__} {error}; it is no report of parity-gate"
         raise Unreadable(message) from error
 

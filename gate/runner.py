@@ -89,6 +89,7 @@ def begun(  # noqa: PLR0913 - all of it is independent
     repeat: int = 1,
     sample: tuple[str, ...] | None = None,
     notes: tuple[str, ...] = (),
+    fixtures: Facts | None = None,
 ) -> Run:
     """Return a run of `cells` before anything ran; none of them is finished.
 
@@ -105,6 +106,7 @@ def begun(  # noqa: PLR0913 - all of it is independent
         repeat: how often each candidate is computed.
         sample: references for control, of the whole selection; by default drawn from `cells`.
         notes: what the verdict must say, beside what the arithmetic makes it say.
+        fixtures: facts of pictures, by name, that must be the same; others are an ERROR.
     """
     here = set(map(control.named, cells))
     chosen = control.sample(cells) if sample is None else sample
@@ -118,7 +120,7 @@ def begun(  # noqa: PLR0913 - all of it is independent
         missing=(),
         notes=notes,
         command=command,
-        environment={},
+        environment={"matrix": _declared(matrix), **({"fixtures": fixtures} if fixtures else {})},
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=0.0,
         interrupted=True,  # until it ends, should nothing else be written of it
@@ -457,18 +459,22 @@ def _notes(cells: Iterable[Cell], rcp_table: RcpTable | None) -> tuple[str, ...]
     return tuple(notes)
 
 
+def _declared(matrix: Matrix) -> Facts:
+    """Return what a report needs to know where its cells come from."""
+    facts = {"path": str(matrix.path), "sha256": matrix.sha256, "version": str(matrix.version)}
+    if matrix.deviations is not None:
+        facts["deviations"] = f"{matrix.deviations.path} sha256 {matrix.deviations.sha256}"
+    return {**facts, **matrix.drawn}
+
+
 def _environment(matrix: Matrix, cells: tuple[Cell, ...]) -> dict[str, Facts]:
     """Return the sections of facts that do not come from backends and fixtures."""
     names = dict.fromkeys(cell.feature for cell in cells)
     features = {name: registry.features()[name] for name in names}
-    declared = {"path": str(matrix.path), "sha256": matrix.sha256, "version": str(matrix.version)}
-    declared |= matrix.drawn
-    if matrix.deviations is not None:
-        declared["deviations"] = f"{matrix.deviations.path} sha256 {matrix.deviations.sha256}"
     sections = {
         "gate": environment.gate(),
         "host": environment.host(),
-        "matrix": declared,
+        "matrix": _declared(matrix),
         "warnings": matrix.warnings,
         "names shared by option sets": plan.shared_names(cells),
         **{f"feature {name}": reference_facts(feature) for name, feature in features.items()},

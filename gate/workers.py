@@ -96,8 +96,7 @@ class Worker:
         """Write an array to the file that is returned, which the process may read.
 
         Raises:
-            Reported: there is no process any more.
-            OSError: it cannot be written.
+            Reported: there is no process any more, or no room.
         """
         return self._running().put(array)
 
@@ -350,8 +349,12 @@ class _Process:
         """Write an array to the file that is returned."""
         path = self._folder.path / "operands"
         # In place, for new pages take ten times as long.
-        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT), "wb") as file:
-            file.write(np.ascontiguousarray(array).data)
+        try:
+            with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT), "wb") as file:
+                file.write(np.ascontiguousarray(array).data)
+        except OSError as error:
+            sentence = f"{path} cannot be written: {error.strerror}; name another TMPDIR"
+            raise Reported(Trouble(Status.ERROR, sentence)) from error
         return str(path)
 
     def wait(self, doing: str, seconds: float, clip: Clip | None = None) -> Message:

@@ -14,8 +14,9 @@ from reports.wording import unset_scores
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from backends.evidence import Proof
-    from gate.model import Comparison, Control, Mismatch, Result, Run, Stability
+    from _typeshed import DataclassInstance
+
+    from gate.model import Comparison, Mismatch, Result, Run
 
 SCHEMA_VERSION = 4
 
@@ -98,7 +99,7 @@ def result_entry(result: Result) -> dict[str, object]:
     }
 
 
-def _flat(of: Control | Stability | Proof | None) -> dict[str, object] | None:
+def _flat(of: DataclassInstance | None) -> dict[str, object] | None:
     """Return the fields of what has plain values only; `asdict` would copy each of them."""
     return None if of is None else {name: getattr(of, name) for name in of.__dataclass_fields__}
 

@@ -126,6 +126,7 @@ def _properties(run: Run, form: Form, limit: int) -> dict[str, str]:
     if again := rerun_command(run):
         facts["all red cells again"] = again
     facts["selection"] = " ".join(run.selection) or "whole matrix"
+    facts["required backends"] = " ".join(run.required) or "none"
     facts["replayed table"] = run.rcp_table or "none"
     facts["runs of each candidate"] = str(run.repeat)
     facts |= steadiness.facts(run) | evidence.facts(run)

@@ -129,11 +129,12 @@ def rerun_command(run: Run, report: str = REPORT, program: Iterable[str] = ("par
     """
     if not any(look(result.status).kind in _RED for result in run.results):
         return ""
-    path = PurePath(run.matrix)
-    named = path.suffix in (".yaml", ".yml")  # drawn cells and those of corpora have no file
+    path, facts = PurePath(run.matrix), run.environment.get("matrix", {})
+    drawn = "seed" in facts or "full" in facts  # and those of corpora; neither has a file
     found = path.suffix == ".yaml" and path.parent in map(PurePath, FOUND)
-    matrix = ["--matrix", run.matrix] if named and not found else []
-    return shlex.join([*program, "rerun", report, "--failed", *matrix])
+    matrix = [] if drawn or found else ["--matrix", run.matrix]
+    table = ["--rcp-table", run.rcp_table] if run.rcp_table else []
+    return shlex.join([*program, "rerun", report, "--failed", *matrix, *table])
 
 
 def with_status(run: Run, status: Status) -> list[Result]:

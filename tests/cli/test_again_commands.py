@@ -153,6 +153,17 @@ def test_a_dry_run_prints_the_cells_and_runs_nothing(gate: Gate) -> None:
     assert not Path("out/rerun").exists()
 
 
+def test_a_matrix_that_has_changed_is_told(gate: Gate) -> None:
+    changed = "the matrix is not as it was in run "
+    text = Path("matrices/smoke.yaml").read_text("utf-8")
+    matrix = Path("matrices/m.yaml")  # beside the files of its fixtures
+    matrix.write_text(text, "utf-8")
+    assert gate("run", str(matrix), "--cell", RED).code == 0
+    assert changed not in gate("rerun", "out", "--matrix", str(matrix)).verdict
+    matrix.write_text(f"{text}\n# changed\n", "utf-8")
+    assert f"{changed}{load('out').id}" in gate("rerun", "out", "--matrix", str(matrix)).verdict
+
+
 def test_nothing_red_exits_3(gate: Gate) -> None:
     gate("run", "matrices/smoke.yaml", "--cell", RED)
     ended = gate("rerun", "out", "--failed")
@@ -242,6 +253,17 @@ def test_resume_takes_nothing_else(gate: Gate) -> None:
     assert ended.code == 2
     assert "--resume goes on with what the run was started with" in ended.err
     assert gate("run").code == 2
+
+
+def test_a_score_too_large_is_refused(gate: Gate) -> None:
+    gate("run", "matrices/smoke.yaml", "--cell", RED)
+    report = json.loads(Path("out/report.json").read_text("utf-8"))
+    report["references"][0]["frames"][0][0] = "0x1p+99999"
+    Path("out/report.json").write_text(json.dumps(report), "utf-8")
+    ended = gate("rerun", "out")
+    assert ended.code == 2
+    assert "OverflowError" in ended.err
+    assert len(ended.err.splitlines()) == 1
 
 
 def test_the_report_of_a_tampered_cell_is_refused(gate: Gate) -> None:

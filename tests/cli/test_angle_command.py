@@ -306,6 +306,28 @@ def test_a_rerun_has_the_candidates_of_its_report(desk: Desk) -> None:
     assert desk.run("out/rerun").command == "parity-gate angle --out out/rerun/repeat"
 
 
+@pytest.mark.parametrize("report", ["out/report.json", "out/junit.xml"])
+def test_a_green_cell_whose_required_device_has_gone_is_not_green(report: str, desk: Desk) -> None:
+    assert desk(*RIGHT, "--require", "opencl:pocl").code == 0
+    del desk.devices["opencl:pocl"]
+    again = desk.rerun(report, "--cell", "*/edges/*")
+    assert again.code == 3
+    assert "required backend missing: opencl:pocl: no opencl:pocl here" in again.verdict
+
+
+@pytest.mark.parametrize("name", ["report.json", "junit.xml"])
+def test_a_corpus_that_has_become_another_is_an_error(name: str, desk: Desk) -> None:
+    desk(*RIGHT, "--cell", "*/edges/*")
+    told = desk.run().environment["fixtures"]["edges"]
+    path = Path("out", name)
+    text = path.read_text("utf-8")
+    assert text.count(told) == 1
+    path.write_text(text.replace(told, "2000 samples, 7 flags"), "utf-8")
+    again = desk.rerun(str(path))
+    assert again.code == 4
+    assert f"edges has {told}, and 2000 samples, 7 flags in the report" in again.out
+
+
 def test_a_red_cell_whose_device_has_gone_is_not_green(desk: Desk) -> None:
     desk.devices["opencl:pocl"] = FakeDevice("b")
     desk(*RIGHT)

@@ -316,6 +316,17 @@ def test_what_another_version_drew_is_refused(desk: Desk, monkeypatch: pytest.Mo
     assert "which are not the report's; repeat them with the version that drew them" in again.err
 
 
+@pytest.mark.parametrize("name", ["report.json", "junit.xml"])
+def test_drawn_pictures_that_have_become_others_are_an_error(name: str, desk: Desk) -> None:
+    desk(*FUZZ, "--seed", "7")
+    side, told = next(iter(desk.run().environment["fixtures"].items()))
+    path = Path("out", name)
+    path.write_text(path.read_text("utf-8").replace(told, "0" * 64), "utf-8")
+    again = desk("rerun", str(path))
+    assert again.code == 4
+    assert f"fixture {side} is {told}, and {'0' * 64} before; start anew" in again.out
+
+
 def test_a_rerun_of_drawn_cells_takes_no_option_that_fuzz_has_not(desk: Desk) -> None:
     desk(*FUZZ, "--seed", "7")
     for option in (

@@ -112,6 +112,9 @@ def test_before_the_first_cell_every_cell_is_an_error_in_every_report(tmp_path: 
     assert [case.find("error") is not None for case in cells_of(root)] == [True] * CELLS
     assert f"{CELLS} did not finish" in (out / "report.md").read_text("utf-8")
     assert json.loads((out / record.NAME).read_text("utf-8"))["exit_code"] == 130
+    # Who reads the command of the reports can follow it.
+    assert "sha256" in record.load(out / record.NAME).environment["matrix"]
+    assert 'name="matrix: sha256"' in (out / "junit.xml").read_text("utf-8")
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def test_more_facts_than_there_is_room_for_are_counted(limit: int, build_run: Bu
     suite = _read(build_run(environment={"host": facts}), limit)
     *shown, last = suite.iter("property")
     others = [
-        *("verdict", "run", "selection", "replayed table"),
+        *("verdict", "run", "selection", "required backends", "replayed table"),
         *("runs of each candidate", "control of the reference"),
     ]
     total = 4_000 + len(others) + bool(_cut(suite))

@@ -118,8 +118,8 @@ def test_red_cells_and_no_others_have_a_command(
         ("pr.yaml", ""),
         ("./pr.yaml", ""),
         ("matrices/pr.yaml", ""),
-        ("fuzz --seed 7", ""),
-        ("angle --full", ""),
+        ("list of mine", " --matrix 'list of mine'"),
+        ("pr.YAML", " --matrix pr.YAML"),
         ("pr.yml", " --matrix pr.yml"),
         ("../pr.yaml", " --matrix ../pr.yaml"),
         ("matrices/mine/pr.yaml", " --matrix matrices/mine/pr.yaml"),
@@ -132,6 +132,19 @@ def test_a_matrix_that_a_rerun_does_not_find_is_named(
 ) -> None:
     command = wording.rerun_command(build_run(failed, matrix=matrix))
     assert command == f"parity-gate rerun report.json --failed{told}"
+
+
+@pytest.mark.parametrize(("matrix", "fact"), [("fuzz --seed 7", "seed"), ("angle", "full")])
+def test_what_has_no_file_names_none(
+    matrix: str, fact: str, build_run: BuildRun, failed: Result
+) -> None:
+    run = build_run(failed, matrix=matrix, environment={"matrix": {fact: "x"}})
+    assert wording.rerun_command(run) == "parity-gate rerun report.json --failed"
+
+
+def test_a_replayed_table_is_named(build_run: BuildRun, failed: Result) -> None:
+    run = build_run(failed, matrix="pr.yaml", rcp_table="my t.json")
+    assert wording.rerun_command(run).endswith(" --failed --rcp-table 'my t.json'")
 
 
 def test_empty_shard_is_no_problem_unless_the_selection_is_empty(
